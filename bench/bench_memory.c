@@ -1,0 +1,181 @@
+/* bench_memory.c - memory of 10,000 idle thread ports, bytes each (port-memory).
+ *
+ * Two children, each with 10,000 threads of 64 KiB stack: in one they wait for each other only, in
+ * the other each has joined weft and waits in weft_recv. The difference, divided by their number,
+ * is the figure. Counted: anonymous memory, and shared memory whether mapped here or only reserved
+ * in a memfd this process holds. Both kinds of threads first touch the same depth of stack, so
+ * that stacks cancel out.
+ */
+#include "weft_link.h"
+#include <dirent.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define THREADS 10000
+#define STACK_BYTES 65536
+#define STACK_DEPTH 8192
+
+struct waiting {
+	pthread_barrier_t ready, over;
+	bool weft;
+	weft_id id[THREADS];
+};
+
+static struct waiting w;
+
+__attribute__((noinline)) static void touch_stack(void)
+{
+	volatile char deep[STACK_DEPTH];
+
+	for (size_t i = 0; i < sizeof(deep); i += 256)
+		deep[i] = 1;
+}
+
+static void *waiting_main(void *arg)
+{
+	size_t me = (size_t)(uintptr_t)arg;
+	uint64_t word;
+
+	touch_stack();
+	if (!w.weft) {
+		pthread_barrier_wait(&w.ready);
+		pthread_barrier_wait(&w.over);
+		return NULL;
+	}
+	w.id[me] = weft_self();
+	if (!w.id[me])
+		die("weft_self of thread %zu: %s", me, weft_last_error());
+	pthread_barrier_wait(&w.ready);
+	must(weft_recv(NULL, WEFT_ANY, LINK_TAG, &word, sizeof(word), WEFT_FOREVER, NULL), "weft_recv");
+	return NULL;
+}
+
+/* One figure of /proc/self/status, in bytes. */
+static double status_bytes(const char *field)
+{
+	FILE *f = fopen("/proc/self/status", "r");
+	char line[256];
+	unsigned long kib = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, field, strlen(field)))
+			kib = strtoul(line + strlen(field), NULL, 10);
+	if (f)
+		fclose(f);
+	return (double)kib * 1024;
+}
+
+/* What the memfds of this process hold, touched or reserved. */
+static double memfd_bytes(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	struct dirent *e;
+	double sum = 0;
+
+	while (d && (e = readdir(d))) {
+		char path[300], target[300] = "";
+		struct stat st;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%s", e->d_name);
+		if (readlink(path, target, sizeof(target) - 1) > 0 && !strncmp(target, "/memfd:", 7) &&
+		    !stat(path, &st))
+			sum += (double)st.st_blocks * 512;
+	}
+	if (d)
+		closedir(d);
+	return sum;
+}
+
+static double memory_bytes(void)
+{
+	double mapped = status_bytes("RssShmem:"), reserved = memfd_bytes();
+
+	return status_bytes("RssAnon:") + (mapped > reserved ? mapped : reserved);
+}
+
+/* Wait until all are asleep in weft, or the figure would lack what going to sleep takes. */
+static void until_parked(void)
+{
+	struct weft_stats s = { .size = sizeof(s) };
+
+	for (int i = 0; i < 3000 && s.parked < THREADS; i++) {
+		must(weft_stats_get(NULL, &s), "weft_stats_get");
+		usleep(10000);
+	}
+	if (s.parked < THREADS)
+		die("only %u of %d threads are asleep in weft", s.parked, THREADS);
+}
+
+/* The memory that THREADS waiting threads add; negative: they could not be made. */
+static double waiting_bytes(bool weft)
+{
+	static pthread_t t[THREADS];
+	pthread_attr_t attr;
+	double before, after;
+	uint64_t word = 0;
+
+	w.weft = weft;
+	pthread_barrier_init(&w.ready, NULL, THREADS + 1);
+	pthread_barrier_init(&w.over, NULL, THREADS + 1);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	if (weft) {
+		must_init();
+		weft_self();
+	}
+	before = memory_bytes();
+	for (size_t i = 0; i < THREADS; i++)
+		if (pthread_create(&t[i], &attr, waiting_main, (void *)(uintptr_t)i))
+			return -1;
+	pthread_barrier_wait(&w.ready);
+	if (weft)
+		until_parked();
+	after = memory_bytes();
+	for (size_t i = 0; weft && i < THREADS; i++)
+		must(weft_send(NULL, w.id[i], LINK_TAG, &word, sizeof(word), WEFT_FOREVER), "weft_send");
+	if (!weft)
+		pthread_barrier_wait(&w.over);
+	for (size_t i = 0; i < THREADS; i++)
+		pthread_join(t[i], NULL);
+	if (weft)
+		must_fini();
+	return after - before;
+}
+
+static double in_child(bool weft)
+{
+	double bytes = -1;
+	int pipes[2], status;
+	pid_t child;
+
+	if (pipe(pipes))
+		die("pipe: %s", strerror(errno));
+	child = fork();
+	if (child == 0) {
+		bytes = waiting_bytes(weft);
+		_exit(write(pipes[1], &bytes, sizeof(bytes)) != sizeof(bytes));
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child || status)
+		die("the child that %s failed", weft ? "uses weft" : "only waits");
+	if (read(pipes[0], &bytes, sizeof(bytes)) != sizeof(bytes))
+		die("the child did not tell its figure");
+	close(pipes[0]);
+	close(pipes[1]);
+	return bytes;
+}
+
+int main(void)
+{
+	double plain, weft;
+
+	bench_start();
+	plain = in_child(false);
+	weft = plain < 0 ? -1 : in_child(true);
+	if (weft < 0) {
+		printf("skip port-memory cannot have %d threads here\n", THREADS);
+		return 0;
+	}
+	sample("raw/thread", "bytes", THREADS, plain / THREADS);
+	sample("weft/port", "bytes", THREADS, (weft - plain) / THREADS);
+	return 0;
+}

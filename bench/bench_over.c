@@ -1,0 +1,102 @@
+/* bench_over.c - threads that share cores and threads that sleep (over-1000, park-8).
+ * usage: bench_over [over | park]     without a name: both
+ *
+ * over  1000 threads in 500 pairs take turns with 8 B messages on two cores; the raw limit is a
+ *       word and a futex per pair. Half a turn over the whole run, ns. Once as the system schedules
+ *       programs (-other), once with real-time priority where it is granted, as the raw futex is
+ *       at its best there.
+ * park  one pair on two cores that goes to sleep at once whenever it waits: knob spin_ns 0 against
+ *       the raw futex; and what weft's own choice, to spin first, makes of it.
+ *       Its `wakes` sample is sleepers woken per message: below 1, not every receiver slept.
+ */
+#include "turns.h"
+#include "weft_link.h"
+
+static void message_prepare(struct turn *t, int side)
+{
+	t->name[side] = weft_self();
+	if (!t->name[side])
+		die("weft_self: %s", weft_last_error());
+}
+
+static void message_give(struct turn *t, int side, uint32_t i)
+{
+	uint64_t number = i;
+
+	must(weft_send(NULL, t->name[!side], LINK_TAG, &number, sizeof(number), WEFT_FOREVER), "weft_send");
+}
+
+static void message_take(struct turn *t, int side, uint32_t i)
+{
+	uint64_t number = 0;
+
+	must(weft_recv(NULL, t->name[!side], LINK_TAG, &number, sizeof(number), WEFT_FOREVER, NULL),
+	     "weft_recv");
+	if (number != i)
+		die("message %u arrived as %llu", i, (unsigned long long)number);
+}
+
+static const struct turn_way futex_way = { .give = futex_give, .take = futex_take };
+static const struct turn_way message_way = { message_prepare, message_give, message_take };
+
+#define OVER_PAIRS 500
+#define OVER_TURNS 50
+
+static void over(void)
+{
+	sample("raw/futex-500-other", "lat", 8, turns_ns(&futex_way, OVER_PAIRS, OVER_TURNS, 10));
+	sample("weft/pairs-500-other", "lat", 8, turns_ns(&message_way, OVER_PAIRS, OVER_TURNS, 10));
+	sleeper_priority(true);
+	sample("raw/futex-500", "lat", 8, turns_ns(&futex_way, OVER_PAIRS, OVER_TURNS, 10));
+	sample("weft/pairs-500", "lat", 8, turns_ns(&message_way, OVER_PAIRS, OVER_TURNS, 10));
+	sleeper_priority(false);
+}
+
+#define PARK_TURNS 5000
+
+static uint64_t wakes(void)
+{
+	struct weft_stats s = { .size = sizeof(s) };
+
+	must(weft_stats_get(NULL, &s), "weft_stats_get");
+	return s.wakes;
+}
+
+static void park(void)
+{
+	char spin[32] = "";
+	uint64_t before;
+	double v;
+
+	must(weft_knob_get("spin_ns", spin, sizeof(spin)), "weft_knob_get spin_ns");
+	sleeper_priority(true);
+	sample("raw/futex", "lat", 8, turns_ns(&futex_way, 1, PARK_TURNS, 10));
+	must(weft_knob_set("spin_ns", "0"), "weft_knob_set spin_ns");
+	before = wakes();
+	v = turns_ns(&message_way, 1, PARK_TURNS, 10);
+	sample("weft/park", "wakes", 8, (double)(wakes() - before) / (2.0 * PARK_TURNS));
+	sample("weft/park", "lat", 8, v);
+	must(weft_knob_set("spin_ns", spin), "weft_knob_set spin_ns");
+	sleeper_priority(false);
+	sample("weft/park-default", "lat", 8, turns_ns(&message_way, 1, 20 * PARK_TURNS, 500));
+}
+
+int main(int argc, char **argv)
+{
+	bool all = argc < 2;
+
+	bench_start();
+	if (cpu_count() < 2) {
+		puts("skip over-1000 fewer than 2 cores\nskip park-8 fewer than 2 cores");
+		return 0;
+	}
+	must_init();
+	for (int r = 0; r < repeats(); r++) {
+		if (all || !strcmp(argv[1], "over"))
+			over();
+		if (all || !strcmp(argv[1], "park"))
+			park();
+	}
+	must_fini();
+	return 0;
+}

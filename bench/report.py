@@ -1,0 +1,340 @@
+#!/usr/bin/env python3
+"""report.py - from samples to marks, a table in CSV and a plot.
+
+usage: report.py SAMPLES --csv FILE --svg FILE --commit TEXT --names NAME...
+
+Samples are the lines the programs of bench/ print, `SERIES METRIC SIZE VALUE`, and `skip NAME REASON`.
+The k-th sample of weft is held against the k-th sample of its raw limit, which was taken just before or after it
+in the same program; a mark's value is the median of these ratios, its spread the distance between their quartiles.
+Lines printed: `mark NAME VALUE LIMIT RAW VERDICT`, where RAW is the median of what it is measured against and
+VERDICT is ok, short or skip (the reason on an `info` line before), and `info ...` for all else.
+Exit status: 0, or 1 if a mark that was asked for has neither samples nor a reason.
+"""
+import argparse
+import csv
+import html
+import math
+import os
+import platform
+import statistics
+import subprocess
+import sys
+
+MIB = 1 << 20
+UNITS = {"lat": "ns", "rate": "thousand/s"}
+
+# What a series is held against where it is not a mark: (series, metric) -> series.
+RAW_OF = {
+    ("weft/send", "lat"): "raw/ring", ("weft/posted", "lat"): "raw/ring-again", ("weft/buf", "lat"): "raw/touch",
+    ("weft/send", "rate"): "raw/ring", ("weft/posted", "rate"): "raw/ring-again",
+    ("weft/pairs-500", "lat"): "raw/futex-500", ("weft/pairs-500-other", "lat"): "raw/futex-500-other",
+    ("weft/park", "lat"): "raw/futex", ("weft/park-default", "lat"): "raw/futex",
+    ("weft/send-1of8", "rate"): "raw/ring-1of8", ("weft/send-8pairs", "rate"): "raw/ring-8pairs",
+    ("weft/posted", "ends"): "weft/send", ("weft/queue", "ends"): "weft/send",
+    ("weft/callback", "ends"): "weft/send", ("weft/handoff", "ends"): "weft/send",
+    ("weft/senders-2", "rate"): "weft/senders-1", ("weft/senders-4", "rate"): "weft/senders-1",
+    ("weft/senders-8", "rate"): "weft/senders-1",
+}
+
+
+class Samples:
+    def __init__(self, path):
+        self.values, self.skips = {}, {}
+        with open(path) as lines:
+            for line in lines:
+                word = line.split()
+                if word[:1] == ["skip"] and len(word) > 2:
+                    self.skips[word[1]] = " ".join(word[2:])
+                elif len(word) == 4:
+                    self.values.setdefault((word[0], word[1], int(word[2])), []).append(float(word[3]))
+
+    def get(self, series, metric, size):
+        return self.values.get((series, metric, size), [])
+
+
+def spread(values):
+    """Distance between the quartiles as a share of the median."""
+    if len(values) < 2 or not statistics.median(values):
+        return 0.0
+    q = statistics.quantiles(values, n=4, method="inclusive")
+    return (q[2] - q[0]) / abs(statistics.median(values))
+
+
+class Mark:
+    """One mark: ratios (or plain figures) in pairs with what they are measured against."""
+
+    def __init__(self, name, limit, values, raws, note="", doubt=None):
+        self.name, self.limit, self.values, self.note, self.doubt = name, limit, values, note, doubt
+        self.value = statistics.median(values) if values else None
+        self.raw = statistics.median(raws) if raws else None
+        self.spread = spread(values)
+
+    def met(self):
+        bound = float(self.limit[2:])
+        return self.value <= bound if self.limit.startswith("<=") else self.value >= bound
+
+    def verdict(self):
+        if self.value is None:
+            return "skip"
+        if not self.met():
+            return "short"
+        return "skip" if self.doubt else "ok"
+
+
+def number(v):
+    return "-" if v is None else f"{v:.0f}" if abs(v) >= 1000 else f"{v:.1f}" if abs(v) >= 100 else f"{v:.2f}"
+
+
+def ratios(own, raw):
+    pairs = list(zip(own, raw))
+    return [a / b for a, b in pairs], [b for _, b in pairs]
+
+
+def ratio_mark(s, name, limit, own, raw, metric, doubt=None):
+    a, b = s.get(own, metric, 8), s.get(raw, metric, 8)
+    note = f"weft {number(statistics.median(a))}, raw {number(statistics.median(b))} {UNITS[metric]}" if a and b else ""
+    return Mark(name, limit, *ratios(a, b), note, doubt)
+
+
+def handover_mark(s, lat8):
+    """Against weft's own 8 B and the raw reads: what touching the pages adds to a raw ring."""
+    own, send, ring = s.get("weft/buf", "lat", MIB), s.get("weft/send", "lat", 8), s.get("raw/ring", "lat", 8)
+    touch = s.get("raw/touch", "lat", MIB)
+    base = [w + t - r for w, t, r in zip(send, touch, ring)]
+    doubt = None if lat8.verdict() == "ok" else "weft's own 8 B, which it is measured against, is short of thread-lat-8"
+    note = ""
+    if own and base:
+        note = f"weft {number(statistics.median(own))} ns; weft's 8 B and raw reads {number(statistics.median(base))} ns"
+    return Mark("handover-1m", "<=1.5", *ratios(own, base), note, doubt)
+
+
+def match_mark(s, say):
+    """The worst of the eight kinds counts."""
+    worst = Mark("match-100k", "<=2.0", [], [])
+    for series in sorted({k[0] for k in s.values if k[1] == "match"}):
+        few, many = s.get(series, "match", 10), s.get(series, "match", 100000)
+        values, raws = ratios(many, few)
+        if not values:
+            continue
+        note = f"worst is {series[6:]}: {number(statistics.median(many))} ns, with 10: {number(statistics.median(few))} ns"
+        m = Mark("match-100k", "<=2.0", values, raws, note)
+        say(f"info match-100k {series[6:]}: {m.value:.2f} ({number(statistics.median(many))} ns with 100,000, "
+            f"{number(statistics.median(few))} ns with 10, spread {100 * m.spread:.0f} %)")
+        if worst.value is None or m.value > worst.value:
+            worst = m
+    return worst
+
+
+def park_mark(s):
+    wakes = s.get("weft/park", "wakes", 8)
+    doubt = None
+    if wakes and statistics.median(wakes) < 0.9:
+        doubt = f"not every receiver slept: {statistics.median(wakes):.2f} wake-ups per message"
+    return ratio_mark(s, "park-8", "<=1.1", "weft/park", "raw/futex", "lat", doubt)
+
+
+def scale_mark(s):
+    one, _ = ratios(s.get("weft/send-1of8", "rate", 8), s.get("raw/ring-1of8", "rate", 8))
+    raw = s.get("raw/ring-8pairs", "rate", 8)
+    eight, _ = ratios(s.get("weft/send-8pairs", "rate", 8), raw)
+    doubt = "one pair alone is short of thread-rate-8" if one and statistics.median(one) < 0.5 else None
+    note = ""
+    if one and eight:
+        note = f"weft/raw with one pair {statistics.median(one):.2f}, with eight {statistics.median(eight):.2f}"
+    return Mark("scale-16", ">=0.85", [e / o for e, o in zip(eight, one)], raw, note, doubt)
+
+
+def all_marks(s, say):
+    lat8 = ratio_mark(s, "thread-lat-8", "<=1.20", "weft/send", "raw/ring", "lat")
+    idle, port = s.get("weft/idle", "cpu", 0), s.get("weft/port", "bytes", 10000)
+    return [
+        lat8,
+        ratio_mark(s, "thread-lat-8-posted", "<=1.35", "weft/posted", "raw/ring-again", "lat"),
+        ratio_mark(s, "thread-rate-8", ">=0.5", "weft/send", "raw/ring", "rate"),
+        ratio_mark(s, "thread-rate-8-window", ">=0.4", "weft/posted", "raw/ring-again", "rate"),
+        handover_mark(s, lat8),
+        match_mark(s, say),
+        ratio_mark(s, "over-1000", "<=0.6", "weft/pairs-500", "raw/futex-500", "lat"),
+        park_mark(s),
+        Mark("idle-cpu", "<=1", idle, [100.0] if idle else [], "% of a core"),
+        Mark("port-memory", "<=4096", port, s.get("raw/thread", "bytes", 10000), "B each, beside those of a bare thread"),
+        scale_mark(s),
+    ]
+
+
+def print_marks(s, marks, names, say):
+    broken = 0
+    count = {"ok": 0, "short": 0, "skip": 0}
+    for m in marks:
+        if m.name not in names:
+            continue
+        if m.value is None:
+            reason = s.skips.get(m.name)
+            broken += reason is None
+            say(f"info {m.name}: {reason or 'no samples, its program broke'}")
+        else:
+            say(f"info {m.name}: {m.note}; spread {100 * m.spread:.1f} % over {len(m.values)}")
+            if m.verdict() == "skip":
+                say(f"info {m.name}: does not count in this run: {m.doubt}")
+        count[m.verdict()] += 1
+        say(f"mark {m.name} {number(m.value)} {m.limit} {number(m.raw)} {m.verdict()}")
+    say(f"info marks: {count['ok']} ok, {count['short']} short, {count['skip']} skipped")
+    return broken
+
+
+def print_beside(s, names, say):
+    """What is no mark but is told beside them."""
+    def median(series, metric, size):
+        v = s.get(series, metric, size)
+        return statistics.median(v) if v else None
+
+    def share(series, metric, size, unit):
+        own, base = median(series, metric, size), median(RAW_OF[series, metric], metric, size)
+        if own is not None and base:
+            say(f"info {series} {metric}: {number(own)} {unit}, {own / base:.2f} of {RAW_OF[series, metric]}")
+
+    if "sizes" in names:
+        columns = ["raw/ring", "raw/one-copy", "weft/send", "raw/touch", "weft/buf"]
+        say(f"info latency, ns: {'size':>9} " + " ".join(f"{c:>12}" for c in columns) + "   send/ring  buf/touch")
+        for size in sorted({k[2] for k in s.values if k[:2] == ("weft/send", "lat")}):
+            v = [median(c, "lat", size) for c in columns]
+            q = [a / b if a and b else None for a, b in ((v[2], v[0]), (v[4], v[3]))]
+            say(f"info latency, ns: {size:>9} " + " ".join(f"{number(x):>12}" for x in v) +
+                f"   {number(q[0]):>9}  {number(q[1]):>9}")
+    if "over-1000" in names:
+        share("weft/pairs-500-other", "lat", 8, "ns")
+    if "park-8" in names:
+        share("weft/park-default", "lat", 8, "ns")
+    if "senders" in names:
+        for n in (2, 4, 8):
+            share(f"weft/senders-{n}", "rate", 8, "thousand/s")
+    if "ends" in names:
+        for way in ("posted", "queue", "callback", "handoff"):
+            share(f"weft/{way}", "ends", 8, "ns")
+
+
+def machine():
+    """Processor, how many and how they are joined, kernel."""
+    model = ""
+    try:
+        text = subprocess.run(["lscpu"], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}).stdout
+        model = next((x.split(":", 1)[1].strip() for x in text.splitlines() if x.startswith("Model name:")), "")
+    except OSError:
+        pass
+    cpus = sorted(os.sched_getaffinity(0))
+    joined = {"sockets": set(), "cores": set()}
+    for cpu in cpus:
+        at = f"/sys/devices/system/cpu/cpu{cpu}/topology/"
+        try:
+            with open(at + "physical_package_id") as f:
+                package = f.read().strip()
+            with open(at + "core_id") as f:
+                joined["cores"].add((package, f.read().strip()))
+            joined["sockets"].add(package)
+        except OSError:
+            pass
+    topology = f"{len(cpus)} cpus"
+    if joined["cores"]:
+        topology += f", cores: {len(joined['cores'])}, sockets: {len(joined['sockets'])}"
+    return f"{platform.machine()} {model}; {topology}; Linux {platform.release()}"
+
+
+def write_csv(path, s, marks, commit):
+    where = machine()
+    with open(path, "w", newline="") as f:
+        out = csv.writer(f)
+        out.writerow(["bench", "size", "metric", "value", "spread", "raw", "ratio", "machine", "commit"])
+        for (series, metric, size), values in sorted(s.values.items()):
+            base = s.get(RAW_OF.get((series, metric), ""), metric, size)
+            if metric == "match" and size > 10:
+                base = s.get(series, metric, 10)
+            r, _ = ratios(values, base)
+            out.writerow([series, size, metric, f"{statistics.median(values):.2f}", f"{spread(values):.4f}",
+                          f"{statistics.median(base):.2f}" if base else "", f"{statistics.median(r):.4f}" if r else "",
+                          where, commit])
+        for m in marks:
+            if m.value is not None:
+                out.writerow([m.name, "", f"mark {m.limit} {m.verdict()}", f"{m.value:.4f}", f"{m.spread:.4f}",
+                              number(m.raw), f"{m.value:.4f}", where, commit])
+
+
+def size_text(n):
+    return f"{n >> 20} MiB" if n >= MIB else f"{n >> 10} KiB" if n >= 1024 else f"{n} B"
+
+
+def time_text(e):
+    """10^e ns."""
+    return f"{10 ** (e - 6)} ms" if e >= 6 else f"{10 ** (e - 3)} us" if e >= 3 else f"{10 ** e} ns"
+
+
+def write_svg(path, s):
+    """Latency over size, both in powers; drawn by hand so that no plotting program is needed."""
+    lines = [
+        ("raw/ring", "raw ring (two copies)", "#888888", "6 3"),
+        ("raw/one-copy", "raw one copy", "#bbbbbb", "2 3"),
+        ("weft/send", "weft, plain memory", "#c0392b", ""),
+        ("raw/touch", "raw hand-over, a line of every page", "#7fb3d5", "6 3"),
+        ("weft/buf", "weft buffer, a line of every page", "#1f618d", ""),
+    ]
+    curve = {c: sorted((k[2], statistics.median(v)) for k, v in s.values.items() if k[:2] == (c, "lat")) for c, *_ in lines}
+    points = [p for c in curve.values() for p in c]
+    if not points:
+        return
+    x0, x1 = 0, math.log2(max(p[0] for p in points)) or 1
+    y0, y1 = math.floor(math.log10(min(p[1] for p in points))), math.ceil(math.log10(max(p[1] for p in points)))
+    width, height, left, top, right, bottom = 880, 520, 80, 50, 40, 60
+
+    def x(n):
+        return left + (math.log2(n) - x0) / (x1 - x0) * (width - left - right)
+
+    def y(ns):
+        return height - bottom - (math.log10(ns) - y0) / (y1 - y0) * (height - top - bottom)
+
+    title = "Half a round trip between two threads on two cores, over message size"
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"',
+           ' font-family="sans-serif" font-size="12">',
+           f'<rect width="{width}" height="{height}" fill="white"/>',
+           f'<text x="{left}" y="24" font-size="15">{title}</text>']
+    for e in range(y0, y1 + 1):
+        at = y(10 ** e)
+        out.append(f'<line x1="{left}" x2="{width - right}" y1="{at:.1f}" y2="{at:.1f}" stroke="#dddddd"/>')
+        out.append(f'<text x="{left - 8}" y="{at + 4:.1f}" text-anchor="end">{time_text(e)}</text>')
+    for n in sorted({p[0] for p in points}):
+        at, low = x(n), height - bottom
+        out.append(f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{top}" y2="{low}" stroke="#eeeeee"/>')
+        out.append(f'<text x="{at:.1f}" y="{low + 18}" text-anchor="middle">{size_text(n)}</text>')
+    for i, (series, name, colour, dash) in enumerate(lines):
+        if not curve[series]:
+            continue
+        path_points = " ".join(f"{x(n):.1f},{y(ns):.1f}" for n, ns in curve[series])
+        style = f'stroke="{colour}" stroke-width="2"' + (f' stroke-dasharray="{dash}"' if dash else "")
+        out.append(f'<polyline points="{path_points}" fill="none" {style}/>')
+        ly = top + 12 + 18 * i
+        out.append(f'<line x1="{left + 14}" x2="{left + 44}" y1="{ly}" y2="{ly}" {style}/>')
+        out.append(f'<text x="{left + 52}" y="{ly + 4}">{name}</text>')
+    out.append(f'<text x="{width / 2}" y="{height - 14}" text-anchor="middle">{html.escape(machine())}</text></svg>')
+    with open(path, "w") as f:
+        f.write("\n".join(out) + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("samples")
+    parser.add_argument("--csv", required=True)
+    parser.add_argument("--svg", required=True)
+    parser.add_argument("--commit", default="unknown")
+    parser.add_argument("--names", nargs="+", required=True)
+    args = parser.parse_args()
+    s = Samples(args.samples)
+    print(f"info {machine()}; commit {args.commit}")
+    print_beside(s, args.names, print)
+    marks = all_marks(s, print)
+    write_csv(args.csv, s, marks, args.commit)
+    write_svg(args.svg, s)
+    print(f"info written: {args.csv} {args.svg}")
+    broken = print_marks(s, marks, args.names, print)
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

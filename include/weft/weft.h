@@ -1,0 +1,15 @@
+/* weft/weft.h - everything but match.h (header types of your own). Start with weft.7. */
+#ifndef WEFT_WEFT_H
+#define WEFT_WEFT_H
+
+#include <weft/base.h>
+#include <weft/buf.h>
+#include <weft/id.h>
+#include <weft/msg.h>
+#include <weft/port.h>
+#include <weft/req.h>
+#include <weft/state.h>
+
+enum { WEFT_RAIL_ANY, WEFT_RAIL_FASTEST };      /* for weft_buf_get */
+
+#endif

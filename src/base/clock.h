@@ -1,0 +1,26 @@
+/* clock.h - CLOCK_MONOTONIC in ns, the only clock weft knows. */
+#ifndef WF_BASE_CLOCK_H
+#define WF_BASE_CLOCK_H
+
+#include <stdbool.h>
+#include <time.h>
+#include <weft/base.h>
+
+static inline weft_time wf_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (weft_time)t.tv_sec * WEFT_S + t.tv_nsec;
+}
+
+/* Has @until come? WEFT_NOW always has, WEFT_FOREVER never; neither asks the clock. */
+static inline bool wf_past(weft_time until)
+{
+	return until != WEFT_FOREVER && (until <= WEFT_NOW || wf_now() >= until);
+}
+
+/* What a call whose deadline has come answers. */
+int wf_late(weft_time until);
+
+#endif

@@ -1,0 +1,157 @@
+/* knob.c - the table of settings, and how they are set. See knob.h. */
+#include "base/knob.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <weft/base.h>
+
+#include "base/log.h"
+#include "base/park.h"
+
+static const struct row {
+	const char *name, *unit;
+	int64_t min, max, otherwise;
+	int fixed;
+	const char *what;
+} rows[WF_KNOBS] = {
+	[WF_KNOB_SPIN_NS] = { "spin_ns", "ns", 0, 1000000, 500, 0, "how long a waiter looks before anything else; 0: sleep at once" },
+	[WF_KNOB_ALONE_NS] = { "alone_ns", "ns", 0, 10000000, 20000, 0, "how long it goes on looking when no other thread wants the core" },
+	[WF_KNOB_YIELDS] = { "yields", "", 0, 1000, 4, 0, "how often it yields when another does" },
+	[WF_KNOB_EAGER] = { "eager", "bytes", 0, 65536, 8192, 1, "up to this size a send is copied and done" },
+	[WF_KNOB_BUDGET] = { "budget", "bytes", 65536, INT64_MAX / 2, 64 << 20, 1, "for messages nobody asked for yet" },
+	[WF_KNOB_POOL] = { "pool", "bytes", 1 << 20, INT64_MAX / 2, 1 << 30, 1, "the buffer pool may grow to this" },
+	[WF_KNOB_MEMBARRIER] = { "membarrier", "", 0, 1, 1, 1, "use membarrier(2) where the kernel grants it" },
+	[WF_KNOB_LOG] = { "log", "", 0, 4, 0, 0, "0 error, 1 warn, 2 info, 3 debug, 4 trace" },
+};
+
+_Atomic int64_t wf_knob_value[WF_KNOBS];
+static _Atomic int all_fixed;
+
+static int find(const char *name, size_t n)
+{
+	for (int i = 0; i < WF_KNOBS; i++)
+		if (strlen(rows[i].name) == n && !memcmp(rows[i].name, name, n))
+			return i;
+	return -1;
+}
+
+static void store(int k, int64_t v)
+{
+	atomic_store_explicit(&wf_knob_value[k], v, memory_order_relaxed);
+	if (k == WF_KNOB_LOG)
+		atomic_store_explicit(&wf_log_level, (int)v, memory_order_relaxed);
+	if (k == WF_KNOB_SPIN_NS)
+		wf_park_tune(v);
+}
+
+/* A whole number in [min, max], with k, m or g for 2^10, 2^20, 2^30 behind it. */
+static int parse(const struct row *row, const char *text, size_t n, int64_t *ret_v)
+{
+	char digits[32], *end;
+	long long v;
+	int shift = 0;
+
+	if (n == 0 || n >= sizeof(digits))
+		return weft_fail(-EINVAL, "knob %s: not a number", row->name);
+	memcpy(digits, text, n);
+	digits[n] = 0;
+	errno = 0;
+	v = strtoll(digits, &end, 10);
+	if (end != digits && *end && !end[1])
+		shift = *end == 'k' ? 10 : *end == 'm' ? 20 : *end == 'g' ? 30 : 0;
+	if (end == digits || (*end && !shift))
+		return weft_fail(-EINVAL, "knob %s: '%s' is not a number", row->name, digits);
+	if (errno || v < row->min >> shift || v > row->max >> shift || v << shift < row->min)
+		return weft_fail(-ERANGE, "knob %s: %s is not between %lld and %lld %s", row->name, digits,
+				 (long long)row->min, (long long)row->max, row->unit);
+	*ret_v = v << shift;
+	return 0;
+}
+
+static int set(const char *name, size_t nn, const char *value, size_t vn)
+{
+	int64_t v;
+	int k = find(name, nn), r;
+
+	if (k < 0)
+		return weft_fail(-ENOENT, "no knob is called '%.*s'", nn > 40 ? 40 : (int)nn, name);
+	if (rows[k].fixed && atomic_load_explicit(&all_fixed, memory_order_relaxed))
+		return weft_fail(-EROFS, "knob %s is fixed once weft_init has returned", rows[k].name);
+	r = parse(&rows[k], value, vn, &v);
+	if (r == 0)
+		store(k, v);
+	return r;
+}
+
+static int set_environment(void)
+{
+	for (int i = 0; i < WF_KNOBS; i++) {
+		char name[40] = "WEFT_";
+		const char *v;
+		size_t n = 5;
+
+		if (i == WF_KNOB_LOG)
+			continue;       /* WEFT_LOG also takes names: log.c */
+		for (const char *c = rows[i].name; *c; c++)
+			name[n++] = (char)toupper((unsigned char)*c);
+		name[n] = 0;
+		v = getenv(name);
+		if (v && *v) {
+			int r = set(rows[i].name, strlen(rows[i].name), v, strlen(v));
+			if (r < 0)
+				return r;
+		}
+	}
+	return 0;
+}
+
+int wf_knob_init(const char *text)
+{
+	int r;
+
+	for (int i = 0; i < WF_KNOBS; i++)
+		if (i != WF_KNOB_LOG)
+			store(i, rows[i].otherwise);
+	store(WF_KNOB_LOG, atomic_load_explicit(&wf_log_level, memory_order_relaxed));
+	r = set_environment();
+	while (r == 0 && text && *(text += strspn(text, " \t,"))) {
+		size_t n = strcspn(text, " \t,"), name = strcspn(text, "= \t,");
+
+		if (name >= n)
+			return weft_fail(-EINVAL, "knobs: '%.*s' has no value", n > 40 ? 40 : (int)n, text);
+		r = set(text, name, text + name + 1, n - name - 1);
+		text += n;
+	}
+	return r;
+}
+
+void wf_knob_fix(int fixed)
+{
+	atomic_store_explicit(&all_fixed, fixed, memory_order_relaxed);
+}
+
+int weft_knob_set(const char *name, const char *value)
+{
+	if (!name || !value)
+		return weft_fail(-EINVAL, "knob: %s is NULL", name ? "value" : "name");
+	return set(name, strlen(name), value, strlen(value));
+}
+
+int weft_knob_get(const char *name, char *ret_text, size_t n)
+{
+	char text[32];
+	int k, len;
+
+	if (!name || (!ret_text && n))
+		return weft_fail(-EINVAL, "knob: %s is NULL", name ? "ret_text" : "name");
+	k = find(name, strlen(name));
+	if (k < 0)
+		return weft_fail(-ENOENT, "no knob is called '%.40s'", name);
+	len = snprintf(text, sizeof(text), "%lld", (long long)wf_knob((enum wf_knob)k));
+	if (n)
+		snprintf(ret_text, n, "%s", text);
+	return len;
+}

@@ -1,0 +1,35 @@
+/* knob.h - settings for which two values are each right for someone and weft cannot tell which.
+ *
+ * One table here; each row is a number any thread may read (relaxed: a stale value is an old
+ * setting for a moment). Set by the environment (WEFT_SPIN_NS=0), by weft_init's knobs string, or
+ * by weft_knob_set; rows marked fixed only until weft_init has returned.
+ */
+#ifndef WF_BASE_KNOB_H
+#define WF_BASE_KNOB_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+enum wf_knob {
+	WF_KNOB_SPIN_NS,        /* how long a waiter looks before it asks whether others want the core */
+	WF_KNOB_ALONE_NS,       /* how long it goes on looking when nobody does */
+	WF_KNOB_YIELDS,         /* how often it yields when somebody does */
+	WF_KNOB_EAGER,          /* up to this size a send is copied and done */
+	WF_KNOB_BUDGET,         /* bytes for messages nobody asked for yet */
+	WF_KNOB_POOL,           /* bytes of buffers the pool may grow to */
+	WF_KNOB_MEMBARRIER,     /* use membarrier(2) */
+	WF_KNOB_LOG,            /* log level */
+	WF_KNOBS
+};
+
+extern _Atomic int64_t wf_knob_value[WF_KNOBS];
+
+static inline int64_t wf_knob(enum wf_knob k)
+{
+	return atomic_load_explicit(&wf_knob_value[k], memory_order_relaxed);
+}
+
+int wf_knob_init(const char *text);     /* defaults, then the environment, then @text */
+void wf_knob_fix(int fixed);            /* from now on (or no more) the fixed ones answer -EROFS */
+
+#endif

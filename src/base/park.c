@@ -1,0 +1,99 @@
+/* park.c - lingering and the futex. See park.h. */
+#include "base/park.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/futex.h"
+#include "base/knob.h"
+
+#define CROWD_NS 500            /* a sched_yield that took longer let another thread run */
+#define PATIENCE_NS 1000        /* between two such questions when alone */
+
+_Atomic unsigned wf_spins = 16;
+static _Atomic unsigned spins_per_us = 16;
+
+void wf_park_init(void)
+{
+	int64_t best = INT64_MAX;
+
+	for (int i = 0; i < 5; i++) {           /* the fastest: a preempted batch says nothing */
+		weft_time t = wf_now();
+
+		for (int k = 0; k < 64; k++)
+			wf_relax();
+		t = wf_now() - t;
+		best = t < best ? t : best;
+	}
+	/* relaxed, here and where they are read: a stale count is a spin a little longer or shorter. */
+	atomic_store_explicit(&spins_per_us, (unsigned)(64 * PATIENCE_NS / (best > 0 ? best : 1)) + 1, memory_order_relaxed);
+	wf_park_tune(wf_knob(WF_KNOB_SPIN_NS));
+}
+
+void wf_park_tune(int64_t spin_ns)
+{
+	int64_t per_us = atomic_load_explicit(&spins_per_us, memory_order_relaxed);
+
+	atomic_store_explicit(&wf_spins, (unsigned)(spin_ns * per_us / 1000), memory_order_relaxed);
+}
+
+bool wf_linger_more(struct wf_linger *w)
+{
+	weft_time before, after;
+
+	if (wf_knob(WF_KNOB_SPIN_NS) == 0)
+		return false;
+	before = wf_now();
+	sched_yield();
+	after = wf_now();
+	if (!w->began)
+		w->began = before;
+	if (after - before > CROWD_NS)
+		return ++w->yields <= wf_knob(WF_KNOB_YIELDS);
+	w->spins = atomic_load_explicit(&spins_per_us, memory_order_relaxed);
+	return after - w->began < wf_knob(WF_KNOB_ALONE_NS);
+}
+
+/* The loop stands apart from the cleanup's setjmp, which may clobber locals beside it. */
+static int sleep_on(struct wf_parker *p, weft_time until)
+{
+	int r = 0;
+
+	/* acquire: what the waker published before it woke us. */
+	while (r != -ETIMEDOUT && atomic_load_explicit(&p->word, memory_order_acquire) == 1) {
+		int old;
+
+		wf_step("park sleep");
+		pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &old);
+		r = wf_futex_wait(&p->word, 1, until);
+		pthread_setcanceltype(old, NULL);
+	}
+	wf_park_end(p);
+	return r;
+}
+
+int wf_park(struct wf_parker *p, weft_time until, void (*cleanup)(void *), void *arg)
+{
+	int r;
+
+	pthread_cleanup_push(cleanup, arg);
+	r = sleep_on(p, until);
+	pthread_cleanup_pop(0);
+	return r;
+}
+
+bool wf_wake(struct wf_parker *p)
+{
+	/* Looking first keeps a crowd of wakers from taking the line in turns. */
+	if (atomic_load_explicit(&p->word, memory_order_relaxed) != 1)
+		return false;
+	if (atomic_exchange_explicit(&p->word, 0, memory_order_acq_rel) != 1)
+		return false;
+	wf_futex_wake(&p->word, 1);
+	return true;
+}

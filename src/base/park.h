@@ -1,0 +1,87 @@
+/* park.h - how a thread waits: it looks, lingers, and then sleeps until it is woken.
+ *
+ * Lingering (struct wf_linger) decides between two looks. Whatever the load it spins spin_ns: a
+ * peer that runs answers in 0.1 us. Then one timed sched_yield tells whether another thread wants
+ * the core (longer than CROWD_NS: one ran). Alone it spins on up to alone_ns; in a crowd it yields
+ * a few times; then it is time to sleep. HOTPATH's policy F3.
+ *
+ * Sleeping (struct wf_parker, one per thread, in a line of its own, never unmapped):
+ *
+ *     sleeper                                   waker
+ *     wf_park_begin: word = 1
+ *     name itself (mailbox, request)            publish (cell, state)
+ *     wf_fence_heavy                            wf_fence_light
+ *     look again: something? wf_park_end        load the name: somebody? wf_wake:
+ *     wf_park: futex wait while word == 1         exchange word 0: was 1? futex wake
+ *
+ * Edges   F1 (fence.h) between "name, word" and "publish": either the sleeper's second look finds
+ *         what was published, or the waker finds the name and word == 1. A name read late may be
+ *         that of a thread which sleeps for something else by now: it wakes, looks, sleeps again.
+ * Progress  waking never waits.
+ * Tested  tests/models/park.pml, tests/unit/test_steps.c, tests/stress/stress_park.c.
+ */
+#ifndef WF_BASE_PARK_H
+#define WF_BASE_PARK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <weft/base.h>
+
+#include "base/cpu.h"
+#include "base/fence.h"
+
+struct wf_parker {
+	_Alignas(WF_LINE) _Atomic uint32_t word;        /* 1: asleep or about to be */
+};
+
+struct wf_linger {
+	unsigned spins, yields;         /* looks left before the next question; yields done */
+	weft_time began;                /* of lingering alone; 0: not yet */
+};
+
+extern _Atomic unsigned wf_spins;       /* looks in spin_ns; set at init and by the knob */
+
+void wf_park_init(void);                /* measures how long a look takes */
+void wf_park_tune(int64_t spin_ns);     /* spin_ns was changed */
+bool wf_linger_more(struct wf_linger *w);
+
+static inline void wf_linger_init(struct wf_linger *w)
+{
+	w->spins = atomic_load_explicit(&wf_spins, memory_order_relaxed);
+	w->yields = 0;
+	w->began = 0;
+}
+
+/* After a look that found nothing: true: look again; false: time to sleep. */
+static inline bool wf_linger(struct wf_linger *w)
+{
+	if (wf_likely(w->spins)) {
+		w->spins--;
+		wf_relax();
+		return true;
+	}
+	return wf_linger_more(w);
+}
+
+static inline void wf_park_begin(struct wf_parker *p)
+{
+	wf_step("park begin");
+	/* relaxed: ordered by the heavy fence that follows the naming. */
+	atomic_store_explicit(&p->word, 1, memory_order_relaxed);
+}
+
+static inline void wf_park_end(struct wf_parker *p)
+{
+	/* relaxed: a waker that still finds 1 costs a futile system call. */
+	atomic_store_explicit(&p->word, 0, memory_order_relaxed);
+}
+
+/* Sleeps until woken or @until: 0 or -ETIMEDOUT. The only place in weft where a thread can be
+ * cancelled; @cleanup(arg) is then run first. */
+int wf_park(struct wf_parker *p, weft_time until, void (*cleanup)(void *), void *arg);
+
+/* [any] Wakes @p if it sleeps: true if it did. */
+bool wf_wake(struct wf_parker *p);
+
+#endif

@@ -1,0 +1,226 @@
+/* life.c - a process's life in its job: for now a job of one. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <weft/weft.h>
+
+#include "base/clock.h"
+#include "base/fence.h"
+#include "base/knob.h"
+#include "base/log.h"
+#include "base/park.h"
+#include "base/tsan.h"
+#include "port/budget.h"
+#include "port/context.h"
+#include "port/listener.h"
+#include "port/op.h"
+#include "port/open.h"
+#include "port/self.h"
+#include "port/table.h"
+
+#define EXIT_DRAIN (1 * WEFT_S)         /* leaving main without weft_fini drains for so long at most */
+
+static pthread_mutex_t life_lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned inits;                  /* under life_lock */
+static struct weft_port *world;         /* set while joined */
+
+struct weft_port *weft_port_world(void)
+{
+	if (atomic_load_explicit(&wf_life, memory_order_acquire) == WF_IN)
+		return world;
+	wf_not_in();
+	return NULL;
+}
+
+const char *weft_version(void)
+{
+	return WF_VERSION;
+}
+
+/* The child has one thread and a copy of everything; what the copy means belongs to the parent. */
+static void in_child(void)
+{
+	if (atomic_load_explicit(&wf_life, memory_order_relaxed) != WF_OUT)
+		atomic_store_explicit(&wf_life, WF_CHILD, memory_order_relaxed);
+	memset(&wf_self, 0, sizeof(wf_self));
+}
+
+static void any_sends(struct weft_port *p, void *arg)
+{
+	if (wf_sends_pending(p))
+		*(bool *)arg = true;
+}
+
+/* True: everything posted was taken by somebody before @until. */
+static bool drain_all(weft_time until)
+{
+	for (;;) {
+		bool pending = false;
+		struct timespec t = { .tv_nsec = 100000 };
+
+		wf_port_each(any_sends, &pending);
+		if (!pending)
+			return true;
+		if (wf_past(until))
+			return false;
+		nanosleep(&t, NULL);
+	}
+}
+
+static void at_exit(void)
+{
+	if (atomic_load_explicit(&wf_life, memory_order_acquire) == WF_IN)
+		drain_all(weft_in(EXIT_DRAIN));
+}
+
+static void register_once(void)
+{
+	pthread_atfork(NULL, NULL, in_child);
+	atexit(at_exit);
+}
+
+static int open_world(void)
+{
+	struct wf_members *m = malloc(sizeof(*m) + sizeof(m->ids[0]));
+	int r;
+
+	if (!m)
+		return weft_fail(-ENOMEM, "no memory for the process's port");
+	atomic_init(&m->refs, 1);
+	m->count = 1;
+	atomic_init(&m->ids[0], wf_process_id);
+	r = wf_port_make(wf_process_id, 0, NULL, &world);
+	if (r < 0) {
+		free(m);
+		return r;
+	}
+	world->members = m;
+	world->index = 0;
+	world->shared = true;
+	wf_slot_set(wf_process_id, world);
+	return 0;
+}
+
+static int check(const struct weft_init_opts *o)
+{
+	if (o->flags)
+		return weft_fail(-EINVAL, "init flags: %#x", o->flags);
+	if (o->join)
+		return weft_fail(-EOPNOTSUPP, "init join is not served yet");
+	if (o->key)
+		return weft_fail(-EOPNOTSUPP, "init key is not served yet");
+	if (o->tasks)
+		return weft_fail(-EOPNOTSUPP, "init tasks is not served yet");
+	if (o->budget && o->budget < 65536)
+		return weft_fail(-EINVAL, "a budget has at least 65536 bytes");
+	return 0;
+}
+
+static int join_job(const struct weft_init_opts *o)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	int r;
+
+	wf_log_init(o->log);
+	r = wf_knob_init(o->knobs);
+	if (r == 0)
+		r = wf_slab_setup(WF_SLAB_REQ, sizeof(struct weft_req));
+	if (r == 0)
+		r = wf_slab_setup(WF_SLAB_RECORD, sizeof(struct wf_record));
+	if (r == 0)
+		r = wf_table_init((weft_id)1 << 32);
+	if (r == 0)
+		r = wf_pool_init((size_t)wf_knob(WF_KNOB_POOL));
+	if (r < 0)
+		return r;
+	wf_fence_init(wf_knob(WF_KNOB_MEMBARRIER));
+	wf_tsan_init();
+	wf_park_init();
+	wf_budget_init(o->budget ? o->budget : (size_t)wf_knob(WF_KNOB_BUDGET), (size_t)wf_knob(WF_KNOB_EAGER));
+	pthread_once(&once, register_once);
+	r = open_world();
+	if (r < 0) {
+		wf_pool_fini();
+		return r;
+	}
+	if (o->name)
+		strncpy(world->name, o->name, sizeof(world->name) - 1);
+	wf_knob_fix(1);
+	wf_log(WF_INFO, "joined: a job of one, budget %zu, membarrier %s", wf_budget.limit,
+	       wf_fence_free ? "granted" : "not used");
+	return 0;
+}
+
+int weft_init(const struct weft_init_opts *theirs)
+{
+	static const struct weft_init_opts none = { .size = sizeof(none) };
+	struct weft_init_opts o;
+	int r;
+
+	if (atomic_load_explicit(&wf_life, memory_order_acquire) == WF_CHILD)
+		return wf_not_in();
+	r = wf_opts_read(&o, sizeof(o), theirs ? theirs : &none, "init options");
+	if (r == 0)
+		r = check(&o);
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&life_lock);
+	if (inits == 0)
+		r = join_job(&o);
+	if (r == 0 && inits++ == 0)
+		/* release: all that was set up, to wf_join. */
+		atomic_store_explicit(&wf_life, WF_IN, memory_order_release);
+	pthread_mutex_unlock(&life_lock);
+	return r;
+}
+
+static void pick(struct weft_port *p, void *arg)
+{
+	struct weft_port **ret = arg;
+
+	if (!*ret && p != world && p != wf_self.port)
+		*ret = p;
+}
+
+static void leave_job(void)
+{
+	for (;;) {
+		struct weft_port *p = NULL;
+
+		wf_port_each(pick, &p);
+		if (!p)
+			break;
+		wf_port_end(p, WEFT_NOW);
+	}
+	if (wf_self.port && atomic_load_explicit(&wf_self.port->ring.id, memory_order_relaxed) == wf_self.id)
+		wf_port_end(wf_self.port, WEFT_NOW);
+	wf_port_end(world, WEFT_NOW);
+	wf_listener_stop();
+	world = NULL;
+	wf_self.port = NULL;
+	wf_self.id = 0;
+	wf_pool_fini();
+	wf_knob_fix(0);
+}
+
+int weft_fini(weft_time until)
+{
+	int r = 0;
+
+	if (atomic_load_explicit(&wf_life, memory_order_acquire) != WF_IN)
+		return wf_not_in();
+	if (wf_self.in_callback)
+		return weft_fail(-EDEADLK, "weft_fini inside a callback");
+	pthread_mutex_lock(&life_lock);
+	if (inits == 0) {
+		r = wf_not_in();
+	} else if (--inits == 0) {
+		if (!drain_all(until))
+			r = wf_late(until);
+		leave_job();
+		atomic_store_explicit(&wf_life, WF_OUT, memory_order_release);
+	}
+	pthread_mutex_unlock(&life_lock);
+	return r;
+}

@@ -1,0 +1,384 @@
+/* drain.c - see drain.h. Everything named _locked runs under the port's lock, in whichever thread holds it:
+ * the receiver, a sender that waits for its announcement, a canceller, the listener. */
+#include "port/drain.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/tsan.h"
+#include "port/budget.h"
+#include "port/deliver.h"
+#include "port/listener.h"
+#include "port/request.h"
+
+static void charge_locked(struct weft_port *p, size_t n)
+{
+	if (wf_budget_full(n))
+		/* relaxed: a sender that misses it sends one more message eagerly. */
+		atomic_fetch_or_explicit(&p->ring.tail, WF_TAIL_TIGHT, memory_order_relaxed);
+	wf_budget_take(n);
+	p->held += n;
+}
+
+void wf_uncharge_locked(struct weft_port *p, size_t n)
+{
+	wf_budget_give(n);
+	p->held -= n;
+	if ((p->held == 0 || !wf_budget_full(wf_budget.soft / 2)) &&
+	    atomic_load_explicit(&p->ring.tail, memory_order_relaxed) & WF_TAIL_TIGHT)
+		atomic_fetch_and_explicit(&p->ring.tail, ~WF_TAIL_TIGHT, memory_order_relaxed);
+}
+
+static void wake_probers_locked(struct weft_port *p)
+{
+	for (struct wf_node *n = p->waiters.next; p->probing && n && n != &p->waiters; n = n->next) {
+		struct wf_waiter *w = wf_of(n, struct wf_waiter, link);
+
+		if (w->probes)
+			wf_wake(w->parker);
+	}
+}
+
+/* A posted receive that takes a message of @len, or NULL. One that is too short for it ends here. */
+static struct weft_req *taker_locked(struct weft_port *p, const void *head, const struct wf_arrival *facts)
+{
+	struct weft_match_entry *e;
+
+	while ((e = wf_find_want(p, head)) != NULL) {
+		struct weft_req *r = wf_of(e, struct weft_req, a.entry);
+
+		if (r->flags & (WEFT_ALLOC | WEFT_TRUNCATE) || facts->len <= r->mem.len)
+			return r;
+		wf_unmatch(p, e);
+		p->told_wants -= r->told;
+		wf_status_of(p, facts, &r->st);
+		wf_req_end_locked(r, weft_fail(-EMSGSIZE, "the message has %zu bytes", facts->len));
+	}
+	return NULL;
+}
+
+/* @r got its message (in r->st, with @err): it ends, or is told of and goes on. */
+static void taken_locked(struct weft_port *p, struct weft_req *r, int err)
+{
+	bool stays = r->flags & WEFT_REPEAT && r->where == WF_POSTED && err != -ENOMEM;
+
+	if (stays && !(r->flags & WEFT_ALLOC) && r->mem.len) {
+		/* Its memory is the callback's until that returns; posted again then. */
+		struct weft_req *carrier = r->carrier;
+
+		wf_unmatch(p, &r->a.entry);
+		p->told_wants--;
+		r->where = WF_TELLING;
+		r->st.err = err;
+		r->st.flags |= WEFT_ST_MORE;
+		if (wf_req_repeat_locked(r, &r->st)) {
+			carrier->partner = r;
+			p->copying++;   /* the port stays until the callback has returned */
+			return;
+		}
+		r->where = WF_POSTED;
+		stays = false;
+	} else if (stays) {
+		r->st.err = err;
+		r->st.flags |= WEFT_ST_MORE;
+		stays = wf_req_repeat_locked(r, &r->st);
+		if (stays)
+			return;
+	}
+	if (r->where == WF_POSTED) {
+		wf_unmatch(p, &r->a.entry);
+		p->told_wants -= r->told;
+	}
+	wf_req_end_locked(r, err);
+}
+
+static struct wf_target target_of(struct weft_req *r)
+{
+	return (struct wf_target){ .mem = &r->mem, .flags = r->flags, .head_out = r->head_out, .st = &r->st };
+}
+
+/* A receive and an announced send have met. What needs no copy of memory is over at once. False: the
+ * receive could not take it (no memory) and has ended; the send has not. */
+static bool meet_locked(struct weft_port *p, struct weft_req *r, struct weft_req *send, struct wf_work *work)
+{
+	struct wf_target t = target_of(r);
+
+	wf_status_of(p, &send->a, &r->st);
+	wf_head_out(p, &send->a.entry, r->head_out);
+	if (r->flags & WEFT_REPEAT || send->buf || send->a.len <= WF_BODY) {
+		int err = wf_deliver_send(p, send, &t);
+
+		taken_locked(p, r, err);
+		if (err != -ENOMEM)
+			wf_req_end_locked(send, 0);
+		return err != -ENOMEM;
+	}
+	wf_unmatch(p, &r->a.entry);
+	p->told_wants -= r->told;
+	r->where = send->where = WF_COPYING;
+	r->partner = send;
+	r->spill.next = (struct wf_node *)(void *)work->copies;
+	work->copies = r;
+	p->copying++;
+	return true;
+}
+
+/* An announcement has arrived: to a posted receive, or into the unexpected queue. */
+static void arrive_send_locked(struct weft_port *p, struct weft_req *send, struct wf_work *work)
+{
+	struct weft_req *r;
+
+	if (send->cancel) {
+		wf_end_send_locked(send, send->cancel);
+		return;
+	}
+	while ((r = taker_locked(p, send->a.entry.head, &send->a)) != NULL)
+		if (meet_locked(p, r, send, work))
+			return;
+	if (send->a.flags & WF_MSG_READY)
+		atomic_fetch_add_explicit(&send->from->ready_missed, 1, memory_order_relaxed);
+	/* A copy sets the sender free; without budget the memory stays its. */
+	if (!(send->flags & (WEFT_SYNC | WEFT_RENDEZVOUS)) && wf_keep_send_locked(p, send))
+		return;
+	send->where = WF_QUEUED;
+	p->unrequested++;
+	wf_add_arrival(p, send->a.entry.head, &send->a.entry);
+	if (p->probing)
+		wake_probers_locked(p);
+}
+
+void wf_keep_locked(struct weft_port *p, struct wf_record *rec, const void *head)
+{
+	size_t n = sizeof(*rec);
+
+	if (rec->a.kind != WF_INLINE && !(rec->a.flags & WF_MSG_CHARGED))
+		n += rec->buf->cap;
+	charge_locked(p, n);
+	wf_add_arrival(p, head, &rec->a.entry);
+	if (p->probing)
+		wake_probers_locked(p);
+}
+
+/* The cell's message into the unexpected queue. False: no memory; it stays in the ring. */
+static bool keep_cell_locked(struct weft_port *p, const struct wf_cell *c, const void *head)
+{
+	struct wf_record *rec = wf_slab_get(WF_SLAB_RECORD);
+
+	if (!rec)
+		return false;
+	wf_facts_of_cell(p, c, &rec->a);
+	rec->a.entry.side = 0;
+	if (c->flags & WF_MSG_READY) {
+		struct weft_port *from = wf_port_by_id(c->src);
+
+		if (from)
+			atomic_fetch_add_explicit(&from->ready_missed, 1, memory_order_relaxed);
+	}
+	if (c->kind == WF_INLINE)
+		memcpy(rec->body, wf_cell_payload(p, c), c->len);
+	else
+		rec->buf = wf_cell_pointer(p, c);
+	wf_keep_locked(p, rec, head);
+	return true;
+}
+
+/* The next cell to whoever wants it. False: it must stay (no memory). */
+static bool arrive_cell_locked(struct weft_port *p, const struct wf_cell *c, struct wf_work *work)
+{
+	struct wf_head native;
+	struct wf_arrival facts;
+	const void *head;
+	struct weft_req *r;
+
+	wf_user_acquires(&p->ring);
+	if (c->kind == WF_ANNOUNCED) {
+		arrive_send_locked(p, wf_cell_pointer(p, c), work);
+		return true;
+	}
+	head = wf_cell_head(p, c, &native);
+	if (wf_wants(p)) {
+		wf_facts_of_cell(p, c, &facts);
+		while ((r = taker_locked(p, head, &facts)) != NULL) {
+			struct wf_target t = target_of(r);
+			int err = wf_deliver_cell(p, c, &t);
+
+			taken_locked(p, r, err);
+			if (err != -ENOMEM)
+				return true;
+		}
+	}
+	return keep_cell_locked(p, c, head);
+}
+
+/* Spilled sends follow what was in the ring, urgent ones first. NULL: none; the way into the ring is free. */
+static struct weft_req *spilled_locked(struct weft_port *p)
+{
+	struct wf_node *n = NULL;
+
+	wf_lock(&p->spill_lock);
+	for (int i = WF_PRIOS; i-- > 0 && !n;)
+		n = wf_list_pop(&p->spill[i]);
+	if (n)
+		p->spilled--;
+	else
+		/* release: what follows in the ring follows what was taken here. */
+		atomic_fetch_and_explicit(&p->ring.tail, ~WF_TAIL_SPILLED, memory_order_release);
+	wf_unlock(&p->spill_lock);
+	return n ? wf_of(n, struct weft_req, spill) : NULL;
+}
+
+struct weft_req *wf_next_spilled_locked(struct weft_port *p)
+{
+	if (wf_likely(!(atomic_load_explicit(&p->ring.tail, memory_order_acquire) & WF_TAIL_SPILLED)) ||
+	    !wf_ring_drained(&p->ring))
+		return NULL;
+	return spilled_locked(p);
+}
+
+/* The ring was full once, or got more than a cell holds: from now on 256 cells, if the budget allows. */
+static void enlarge_locked(struct weft_port *p, struct wf_work *work)
+{
+	struct wf_ring *ring = &p->ring;
+	struct wf_cell *cells, *c;
+	uint32_t pos;
+
+	atomic_store_explicit(&p->big_wanted, false, memory_order_relaxed);
+	if (!wf_budget.big || atomic_load_explicit(&ring->mask, memory_order_relaxed) != WF_CELLS_SMALL - 1)
+		return;
+	cells = wf_big_cells_get();
+	if (!cells)
+		return;
+	atomic_fetch_or_explicit(&ring->tail, WF_TAIL_FROZEN, memory_order_acquire);
+	while (!wf_ring_drained(ring)) {        /* what is claimed will be published: its sender is at it */
+		c = wf_ring_next(ring);
+		if (!c) {
+			sched_yield();
+			continue;
+		}
+		if (!arrive_cell_locked(p, c, work))
+			break;
+		wf_ring_advance(ring);
+	}
+	pos = atomic_load_explicit(&ring->pos, memory_order_relaxed);
+	if (wf_ring_drained(ring)) {
+		for (uint32_t i = 0; i < WF_CELLS_BIG; i++)
+			atomic_store_explicit(&cells[i].seq, pos, memory_order_relaxed);        /* looks old */
+		atomic_store_explicit(&ring->cells, cells, memory_order_relaxed);
+		atomic_store_explicit(&ring->mask, WF_CELLS_BIG - 1, memory_order_relaxed);
+		atomic_store_explicit(&ring->head, pos, memory_order_release);
+	} else {
+		wf_big_cells_put(cells);
+	}
+	atomic_fetch_and_explicit(&ring->tail, ~WF_TAIL_FROZEN, memory_order_release);          /* R3 */
+}
+
+int wf_drain_locked(struct weft_port *p, struct wf_work *work)
+{
+	struct weft_req *send;
+	struct wf_cell *c;
+	int n = 0;
+
+	wf_assert_held(&p->lock);
+	for (;;) {
+		while ((c = wf_ring_next(&p->ring)) != NULL) {
+			if (!arrive_cell_locked(p, c, work))
+				return n;
+			wf_ring_advance(&p->ring);
+			n++;
+		}
+		send = wf_next_spilled_locked(p);
+		if (!send)
+			break;
+		arrive_send_locked(p, send, work);
+		n++;
+	}
+	if (wf_unlikely(atomic_load_explicit(&p->big_wanted, memory_order_relaxed)))
+		enlarge_locked(p, work);
+	if (n && wf_self.port != p)
+		atomic_fetch_add_explicit(&p->drains, 1, memory_order_relaxed);
+	return n;
+}
+
+int wf_port_progress(struct weft_port *p)
+{
+	struct wf_work work = { NULL };
+	int n;
+
+	if (!wf_ring_waiting(&p->ring))
+		return 0;
+	wf_lock(&p->lock);
+	n = wf_drain_locked(p, &work);
+	wf_unlock(&p->lock);
+	wf_work_do(p, &work);
+	return n;
+}
+
+void wf_work_do(struct weft_port *p, struct wf_work *work)
+{
+	struct weft_req *r, *next;
+
+	for (r = work->copies; r; r = next) {
+		struct weft_req *send = r->partner;
+		struct wf_target t = target_of(r);
+		int err = wf_copy_memory(&send->mem, send->a.len, &t);
+
+		next = (struct weft_req *)(void *)r->spill.next;
+		wf_lock(&p->lock);
+		p->copying--;
+		p->received++;
+		p->received_bytes += send->a.len;
+		p->copies++;
+		wf_req_end_locked(send, err == -EINVAL ? err : 0);
+		wf_req_end_locked(r, err);
+		wf_unlock(&p->lock);
+	}
+	work->copies = NULL;
+}
+
+/* What a receive does first: the unexpected queue, then the mailbox cell by cell. As long as nothing is posted a
+ * cell is compared with the receive itself, and no queue is touched. */
+int wf_take_locked(struct weft_port *p, const void *want, const struct wf_target *t, struct wf_work *work,
+		   struct weft_req **ret_send)
+{
+	struct weft_match_entry *e;
+	struct weft_req *send;
+	struct wf_cell *c;
+	int r;
+
+	wf_assert_held(&p->lock);
+	*ret_send = NULL;
+	if (wf_arrivals(p) && (e = wf_look(p, want)) != NULL)
+		return wf_take_arrival_locked(p, wf_of(e, struct wf_arrival, entry), t, ret_send);
+	for (;;) {
+		while ((c = wf_ring_next(&p->ring)) != NULL) {
+			if (!p->proto && c->kind != WF_ANNOUNCED && !wf_wants(p) && wf_cell_matches(want, c) &&
+			    wf_fits(t, c->len)) {
+				wf_user_acquires(&p->ring);
+				r = wf_deliver_cell(p, c, t);
+				if (r == -ENOMEM)
+					return r;
+				wf_ring_advance(&p->ring);
+				return r < 0 ? r : 1;
+			}
+			if (!arrive_cell_locked(p, c, work))
+				return weft_fail(-ENOMEM, "no memory to keep a message");
+			wf_ring_advance(&p->ring);
+			if (wf_arrivals(p) && (e = wf_look(p, want)) != NULL)
+				return wf_take_arrival_locked(p, wf_of(e, struct wf_arrival, entry), t, ret_send);
+		}
+		send = wf_next_spilled_locked(p);
+		if (!send)
+			break;
+		arrive_send_locked(p, send, work);
+		if (wf_arrivals(p) && (e = wf_look(p, want)) != NULL)
+			return wf_take_arrival_locked(p, wf_of(e, struct wf_arrival, entry), t, ret_send);
+	}
+	if (wf_unlikely(atomic_load_explicit(&p->big_wanted, memory_order_relaxed))) {
+		enlarge_locked(p, work);
+		if (wf_arrivals(p) && (e = wf_look(p, want)) != NULL)
+			return wf_take_arrival_locked(p, wf_of(e, struct wf_arrival, entry), t, ret_send);
+	}
+	return 0;
+}

@@ -1,0 +1,69 @@
+/* id.c - what an id says by itself. Text form: job.process.generation.local, decimal. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <weft/id.h>
+
+#include "port/self.h"
+#include "port/table.h"
+
+struct weft_id_parts weft_id_split(weft_id id)
+{
+	return (struct weft_id_parts){ .job = (uint32_t)(id >> 52),
+				       .process = (uint32_t)(id >> 32) & 0xfffff,
+				       .generation = (uint32_t)(id >> 20) & 0xfff,
+				       .local = (uint32_t)id & 0xfffff };
+}
+
+char *weft_id_print(weft_id id, char *text, size_t n)
+{
+	struct weft_id_parts p = weft_id_split(id);
+
+	if (text && n)
+		snprintf(text, n, "%" PRIu32 ".%" PRIu32 ".%" PRIu32 ".%" PRIu32, p.job, p.process, p.generation, p.local);
+	return text;
+}
+
+/* A number without sign, space or leading zeros, below @limit; *text moves behind it. */
+static int number(const char **text, uint32_t limit, uint32_t *ret)
+{
+	const char *c = *text;
+	uint64_t v = 0;
+
+	if (*c < '0' || *c > '9' || (*c == '0' && c[1] >= '0' && c[1] <= '9'))
+		return -EINVAL;
+	for (; *c >= '0' && *c <= '9'; c++) {
+		v = v * 10 + (uint64_t)(*c - '0');
+		if (v >= limit)
+			return -EINVAL;
+	}
+	*text = c;
+	*ret = (uint32_t)v;
+	return 0;
+}
+
+int weft_id_parse(const char *text, weft_id *ret_id)
+{
+	static const uint32_t limit[4] = { 1u << 12, 1u << 20, 1u << 12, 1u << 20 };
+	uint32_t part[4];
+
+	if (!text)
+		return weft_fail(-EINVAL, "text is NULL");
+	for (int i = 0; i < 4; i++) {
+		if ((i && *text++ != '.') || number(&text, limit[i], &part[i]) < 0)
+			return weft_fail(-EINVAL, "an id is four numbers: job.process.generation.local");
+	}
+	if (*text)
+		return weft_fail(-EINVAL, "something follows the id");
+	if (ret_id)
+		*ret_id = (weft_id)part[0] << 52 | (weft_id)part[1] << 32 | (weft_id)part[2] << 20 | part[3];
+	return 0;
+}
+
+int weft_id_distance(weft_id id)
+{
+	if (wf_self.id && id == wf_self.id)
+		return 0;
+	return wf_process_id && id >> 32 == wf_process_id >> 32 ? 1 : 3;
+}

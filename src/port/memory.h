@@ -1,0 +1,33 @@
+/* memory.h - a message's memory: one block, a list of blocks, or a layout that generates them. */
+#ifndef WF_PORT_MEMORY_H
+#define WF_PORT_MEMORY_H
+
+#include <stdbool.h>
+#include <weft/msg.h>
+
+enum { WF_MEM_PLAIN, WF_MEM_LIST, WF_MEM_LAYOUT };
+
+struct wf_mem {
+	size_t len;                             /* in all */
+	union {
+		void *plain;
+		const struct iovec *list;
+		const struct weft_layout *layout;
+	};
+	uint32_t count;                         /* of the list */
+	uint32_t kind;
+};
+
+/* From the memory fields of an op; -EINVAL if they contradict each other or make no sense. */
+int wf_mem_of(const struct weft_op *op, struct wf_mem *ret_mem);
+
+/* @n bytes (at most both lengths) from the beginning of @from to the beginning of @to. False: a
+ * layout gave no pieces where it should; what was moved up to there is moved. */
+bool wf_mem_copy(const struct wf_mem *to, const struct wf_mem *from, size_t n);
+
+static inline struct wf_mem wf_mem_plain(void *p, size_t len)
+{
+	return (struct wf_mem){ .len = len, .plain = p, .kind = WF_MEM_PLAIN };
+}
+
+#endif

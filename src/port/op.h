@@ -1,0 +1,25 @@
+/* op.h - options from outside, checked. */
+#ifndef WF_PORT_OP_H
+#define WF_PORT_OP_H
+
+#include "port/port.h"
+
+/* Copies a struct that begins with its size into the library's own, zero where the caller's is shorter.
+ * -E2BIG: longer, and not zero there. -EINVAL: no size, or NULL. */
+int wf_opts_read(void *ret_own, size_t own, const void *theirs, const char *what);
+
+/* An op for sending from @p or receiving at @p: everything that can be said without looking at the peer. */
+int wf_op_read_send(const struct weft_port *p, const struct weft_op *theirs, struct weft_op *ret_op);
+int wf_op_read_recv(const struct weft_port *p, const struct weft_op *theirs, struct weft_op *ret_op);
+
+/* The id behind @peer: itself, or the member weft_at(i) means at @p. -EINVAL: nobody, or none such;
+ * -ESRCH: that member has ended. */
+int wf_peer_id(const struct weft_port *p, weft_id peer, weft_id *ret_id);
+
+/* The pattern of a receive at @p, in the form its matcher takes (32 bytes). */
+int wf_want_of(const struct weft_port *p, const struct weft_op *op, void *ret_want);
+
+/* May this thread receive at @p? 0 or -EPERM. */
+int wf_may_receive(const struct weft_port *p);
+
+#endif

@@ -1,0 +1,257 @@
+/* open.c - a port's beginning. close.c has its end. */
+#include "port/open.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "port/context.h"
+#include "port/op.h"
+#include "port/proto.h"
+#include "port/self.h"
+#include "port/table.h"
+
+#define PORT_FLAGS (WEFT_PORT_OWNED | WEFT_PORT_OBSERVE | WEFT_PORT_FRAGILE)
+
+/* All but the ring's positions and cells, which run on. Nobody knows the port yet but by stale pointers. */
+static void clear(struct weft_port *p)
+{
+	char *from = (char *)p + offsetof(struct weft_port, proto);
+
+	memset(from, 0, offsetof(struct weft_port, cells) - offsetof(struct weft_port, proto));
+	atomic_store_explicit(&p->ring.sleeper, NULL, memory_order_relaxed);
+}
+
+int wf_port_make(weft_id id, weft_ctx context, const struct weft_proto *proto, struct weft_port **ret_port)
+{
+	struct weft_port *p = wf_port_new();
+	uint64_t t;
+
+	if (!p)
+		return weft_fail(-ENOMEM, "no memory for a port");
+	clear(p);
+	p->proto = proto;
+	if (proto) {
+		p->match = malloc(proto->match_size);
+		if (!p->match) {
+			wf_port_recycle(p);
+			return weft_fail(-ENOMEM, "no memory for the matcher of %s", proto->name);
+		}
+		proto->init(p->match, proto->ctx);
+		wf_proto_ref(proto);
+	} else {
+		wf_native_match_init(&p->native);
+	}
+	p->index = WEFT_NOBODY;
+	p->open = true;
+	atomic_store_explicit(&p->ring.id, id, memory_order_relaxed);
+	atomic_store_explicit(&p->ring.context, context, memory_order_relaxed);
+	t = atomic_load_explicit(&p->ring.tail, memory_order_relaxed) & ~WF_TAIL_FLAGS;
+	t = (t & 0xffffffff) | ((t + WF_TAIL_INCARNATION) & ~UINT64_C(0xffffffff) & ~WF_TAIL_FLAGS);
+	atomic_store_explicit(&p->ring.tail, t | (proto ? WF_TAIL_FOREIGN : 0), memory_order_release);  /* R3 */
+	wf_port_listed(p, true);
+	*ret_port = p;
+	return 0;
+}
+
+int wf_port_limbo(weft_id id, weft_ctx context, const struct weft_proto *proto, struct weft_port **ret_port)
+{
+	int r = wf_port_make(id, context, proto, ret_port);
+
+	if (r == 0) {
+		(*ret_port)->limbo = true;
+		(*ret_port)->shared = true;
+	}
+	return r;
+}
+
+void wf_members_put(struct wf_members *m)
+{
+	/* acq_rel: the last one frees what the others have read. */
+	if (m && atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) == 1)
+		free(m);
+}
+
+static int members_of(const struct weft_port_opts *o, struct wf_members **ret_members)
+{
+	struct wf_members *m;
+
+	*ret_members = NULL;
+	if (o->like) {
+		m = o->like->members;
+		if (m)
+			atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
+		*ret_members = m;
+		return 0;
+	}
+	if (!o->count)
+		return 0;
+	if (!o->members)
+		return weft_fail(-EINVAL, "members is NULL with count %u", o->count);
+	m = malloc(sizeof(*m) + o->count * sizeof(m->ids[0]));
+	if (!m)
+		return weft_fail(-ENOMEM, "no memory for %u members", o->count);
+	atomic_init(&m->refs, 1);
+	m->count = o->count;
+	for (uint32_t i = 0; i < o->count; i++)
+		atomic_init(&m->ids[i], o->members[i]);
+	*ret_members = m;
+	return 0;
+}
+
+static int check(const struct weft_port_opts *o)
+{
+	if (o->flags & ~(uint32_t)PORT_FLAGS)
+		return weft_fail(-EINVAL, "port flags: %#x", o->flags & ~(uint32_t)PORT_FLAGS);
+	if (o->flags & WEFT_PORT_OBSERVE)
+		return weft_fail(-EOPNOTSUPP, "WEFT_PORT_OBSERVE is not served yet");
+	if (o->rail)
+		return weft_fail(-EOPNOTSUPP, "port rail is not served yet");
+	if (o->cast)
+		return weft_fail(-EOPNOTSUPP, "port cast is not served yet");
+	if (o->context && o->channel)
+		return weft_fail(-EINVAL, "context and channel");
+	if (o->channel && !*o->channel)
+		return weft_fail(-EINVAL, "channel is empty");
+	if (o->name && (!*o->name || strlen(o->name) >= sizeof(((struct weft_port *)0)->name)))
+		return weft_fail(-EINVAL, "port name is empty or longer than 63 bytes");
+	if (o->like && (o->members || o->count))
+		return weft_fail(-EINVAL, "like and members");
+	if (o->members && !o->count)
+		return weft_fail(-EINVAL, "members without a count");
+	return o->proto ? wf_proto_check(o->proto) : 0;
+}
+
+/* The port under its name: taken over from limbo, or new. */
+static int find_or_make(weft_id id, weft_ctx context, const struct weft_proto *proto, struct weft_port **ret_port)
+{
+	struct weft_port *p = NULL;
+	int r = context ? wf_context_adopt(id, context, &p) : 0;
+
+	if (r < 0)
+		return r;
+	if (p) {
+		if (!wf_proto_same(p->proto, proto)) {
+			p->limbo = true;
+			return weft_fail(-EPROTO, "messages of another protocol are waiting in that context");
+		}
+		*ret_port = p;
+		return 0;
+	}
+	r = wf_port_make(id, context, proto, &p);
+	if (r == 0 && context)
+		r = wf_context_add(p);
+	if (r < 0 && p)
+		wf_port_end(p, WEFT_NOW);
+	if (r == 0)
+		*ret_port = p;
+	return r;
+}
+
+static void dress(struct weft_port *p, const struct weft_port_opts *o, struct wf_members *members)
+{
+	wf_lock(&p->lock);
+	p->members = members;
+	p->index = o->like ? o->like->index : members ? o->index : WEFT_NOBODY;
+	p->flags = o->flags;
+	p->limit = o->limit;
+	p->event = o->event;
+	p->user = o->user;
+	p->shared = !(o->flags & WEFT_PORT_OWNED);
+	p->owner = p->shared ? 0 : wf_self.id;
+	if (o->name)
+		strcpy(p->name, o->name);
+	wf_unlock(&p->lock);
+}
+
+int weft_port_open(const struct weft_port_opts *theirs, struct weft_port **ret_port)
+{
+	static const struct weft_port_opts none = { .size = sizeof(none) };
+	struct wf_members *members = NULL;
+	struct weft_port_opts o;
+	struct weft_port *p = NULL;
+	weft_id id;
+	weft_ctx context;
+	int r = wf_enter();
+
+	if (r < 0)
+		return r;
+	if (!ret_port)
+		return weft_fail(-EINVAL, "ret_port is NULL");
+	r = wf_opts_read(&o, sizeof(o), theirs ? theirs : &none, "port options");
+	if (r == 0)
+		r = check(&o);
+	if (r == 0)
+		r = members_of(&o, &members);
+	if (r < 0)
+		return r;
+	context = o.channel ? wf_ctx_of_text(o.channel) : o.context;
+	id = o.flags & WEFT_PORT_OWNED ? wf_self.id : wf_process_id;
+	if (!context)
+		r = wf_slot_take(&id);
+	if (r == 0) {
+		r = find_or_make(id, context, o.proto, &p);
+		if (r < 0 && !context)
+			wf_slot_drop(id);
+	}
+	if (r < 0) {
+		wf_members_put(members);
+		return r;
+	}
+	dress(p, &o, members);
+	if (!context)
+		wf_slot_set(id, p);
+	*ret_port = p;
+	return 0;
+}
+
+static const struct weft_port *mine_or(const struct weft_port *p)
+{
+	if (p)
+		return atomic_load_explicit(&p->ring.id, memory_order_relaxed) ? p : NULL;
+	return wf_enter() < 0 ? NULL : wf_self.port;
+}
+
+int weft_port_stat(const struct weft_port *port, struct weft_port_info *ret_info)
+{
+	const struct weft_port *p = mine_or(port);
+	struct weft_port_info info = { .size = sizeof(info) };
+	uint32_t size;
+
+	if (!p)
+		return port ? weft_fail(-EINVAL, "the port is closed") : wf_not_in();
+	if (!ret_info || ret_info->size < sizeof(uint32_t))
+		return weft_fail(-EINVAL, "ret_info is NULL, or its size is not set");
+	size = ret_info->size < sizeof(info) ? ret_info->size : (uint32_t)sizeof(info);
+	info.flags = p->flags;
+	info.id = atomic_load_explicit(&p->ring.id, memory_order_relaxed);
+	info.context = atomic_load_explicit(&p->ring.context, memory_order_relaxed);
+	info.count = p->members ? p->members->count : 0;
+	info.index = p->index;
+	info.epoch = atomic_load_explicit(&p->epoch, memory_order_relaxed);
+	info.dead = atomic_load_explicit(&p->dead, memory_order_relaxed);
+	info.size = ret_info->size;
+	memcpy(ret_info, &info, size);
+	return 0;
+}
+
+weft_id weft_port_member(const struct weft_port *port, uint32_t index)
+{
+	const struct weft_port *p = mine_or(port);
+
+	if (!p || !p->members || index >= p->members->count)
+		return 0;
+	return atomic_load_explicit(&p->members->ids[index], memory_order_relaxed);
+}
+
+int weft_port_index(const struct weft_port *port, weft_id id)
+{
+	const struct weft_port *p = mine_or(port);
+
+	if (!p)
+		return port ? weft_fail(-EINVAL, "the port is closed") : wf_not_in();
+	for (uint32_t i = 0; id && p->members && i < p->members->count; i++)
+		if (atomic_load_explicit(&p->members->ids[i], memory_order_relaxed) == id)
+			return (int)i;
+	return weft_fail(-ENOENT, "no member has that id");
+}

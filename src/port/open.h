@@ -1,0 +1,25 @@
+/* open.h - making, opening and ending ports. */
+#ifndef WF_PORT_OPEN_H
+#define WF_PORT_OPEN_H
+
+#include "port/port.h"
+
+/* A port that is open: @id is its name (@context: in that context). */
+int wf_port_make(weft_id id, weft_ctx context, const struct weft_proto *proto, struct weft_port **ret_port);
+
+/* A context port that holds early messages until somebody opens it. The registry's lock is held. */
+int wf_port_limbo(weft_id id, weft_ctx context, const struct weft_proto *proto, struct weft_port **ret_port);
+
+/* Ends a port: sends of it drain until @until, the rest is taken back; see weft_port_close. -ETIMEDOUT: some were. */
+int wf_port_end(struct weft_port *p, weft_time until);
+
+/* Ends every pending send of @p with @err, waiting for those that cannot be taken back any more: how many. */
+int wf_sends_cancel(struct weft_port *p, int err);
+bool wf_sends_pending(struct weft_port *p);
+
+/* [any] The thread, process or port @id has ended: receives that name it, members that were it. */
+void wf_id_ended(weft_id id, bool watched);
+
+void wf_members_put(struct wf_members *m);
+
+#endif

@@ -1,0 +1,170 @@
+/* port.h - the central object: mailbox, matcher, waiters; and what moves through it.
+ *
+ * A port is one page: the ring's words, what its lock covers, and the 16 cells of the small ring.
+ * Ports, requests and records are never unmapped (type-stable), so a stale pointer may be looked at and
+ * found stale; see ring.h for how a stale sender loses.
+ *
+ *     senders -> ring (or spill, when it was full) -> drain -> wants     a receive was posted: it ends
+ *                                                           -> arrivals  nobody asked yet: unexpected
+ *
+ * Locks, in order: context registry > port.lock > port.spill_lock, port.sends_lock, queue, callbacks, timers (leaves).
+ * Two ports' locks are never held at once.
+ */
+#ifndef WF_PORT_PORT_H
+#define WF_PORT_PORT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <weft/msg.h>
+#include <weft/state.h>
+
+#include "base/list.h"
+#include "base/lock.h"
+#include "base/park.h"
+#include "mem/buf.h"
+#include "mem/slab.h"
+#include "port/memory.h"
+#include "port/native.h"
+#include "port/ring.h"
+
+/* How a message's payload travels. */
+enum wf_kind {
+	WF_INLINE,              /* in the cell, then in the record */
+	WF_POOLED,              /* weft's own copy, in a buffer of the pool */
+	WF_HANDED,              /* the user's buffer, changing hands */
+	WF_ANNOUNCED            /* stays with the sender's request until it is matched */
+};
+enum {
+	WF_MSG_READY = 1,
+	WF_MSG_SHARED = 2,      /* the buffer is a view: read-only */
+	WF_MSG_CHARGED = 4,     /* its buffer was charged to the budget when it was sent */
+	WF_MSG_SENDS = 8        /* the arrival is part of a request, not of a record */
+};
+
+/* A message that a port knows and nobody has received: a record or an announced send. */
+struct wf_arrival {
+	struct weft_match_entry entry;
+	weft_id src;
+	size_t len;
+	uint32_t index;
+	uint16_t kind, flags;
+	struct weft_port *at;
+};
+
+struct wf_record {
+	struct wf_arrival a;
+	union {
+		unsigned char body[WF_BODY];
+		struct weft_buf *buf;
+	};
+};
+
+/* Who waits at a port: on the waiter's stack, in the port's list under its lock. */
+struct wf_waiter {
+	struct wf_node link;
+	struct wf_parker *parker;
+	struct weft_port *port;
+	bool probes;                            /* to be woken by every arrival, not only by its request's end */
+};
+
+enum wf_what { WF_SEND, WF_RECV, WF_USER };
+enum wf_where { WF_NOWHERE, WF_IN_RING /* or spilled */, WF_QUEUED, WF_POSTED, WF_TAKEN, WF_COPYING, WF_TELLING };
+
+struct weft_req {
+	struct wf_arrival a;                    /* send: the announcement; receive: a.entry is the want */
+	_Atomic uint32_t over;                  /* Q1: release by who ends it, acquire by who looks: st and the memory */
+	uint8_t what, where;                    /* where: under at's lock */
+	bool detached;                          /* nobody will look: free it at its end. Under the lock */
+	bool told;                              /* its end goes to done or queue */
+	int cancel;                             /* asked to end with this; under the lock */
+	int8_t prio;
+	uint32_t flags;                         /* of the op */
+	_Atomic(struct wf_parker *) waiter;     /* who sleeps for it */
+	struct weft_port *at, *from;            /* where it waits to be matched; send: from where */
+	struct wf_node mine;                    /* send: in from's list. told: in the callbacks' or queue's list */
+	struct wf_node spill;                   /* send: in at's spill. Else: in the work list */
+	struct wf_mem mem;
+	struct weft_buf *buf;                   /* send: what travels */
+	struct weft_req *partner;               /* receive: the send it is copied from */
+	struct weft_req *carrier;               /* told: what carries the end, if this must live on */
+	void *head_out;                         /* receive: where the header goes */
+	weft_done_fn done;
+	struct weft_queue *queue;
+	weft_time expires;
+	uint32_t timer;                         /* place among the timers + 1 */
+	struct weft_status st;
+};
+
+#define WF_PRIOS 8
+
+struct wf_members {
+	_Atomic uint32_t refs;
+	uint32_t count;
+	_Atomic(weft_id) ids[];                 /* 0: has ended */
+};
+
+struct weft_port {
+	struct wf_ring ring;
+
+	_Alignas(WF_LINE) struct wf_parker parker;      /* of the thread whose port this is */
+
+	/* set at open, then constant */
+	const struct weft_proto *proto;         /* NULL: native */
+	void *match;                            /* of a foreign protocol */
+	struct wf_members *members;
+	uint32_t index, limit, flags;
+	bool thread_port;
+	bool shared;                            /* any thread may receive */
+	weft_id owner;                          /* else only this one */
+	weft_done_fn event;
+	void *user;
+	char name[64];
+
+	/* any thread, atomic */
+	_Atomic bool big_wanted;                /* found full, or got more than a cell holds */
+	_Atomic bool watched;                   /* somebody waits for this port in particular: tell its end */
+	_Atomic bool broken;                    /* FRAGILE, and a member has ended */
+	_Atomic uint32_t under_way;             /* operations, if there is a limit */
+	_Atomic uint32_t epoch, dead;
+	_Atomic uint32_t drains;                /* counts drains by others than the owner */
+	_Atomic uint32_t rung;                  /* in the listener's list */
+	struct weft_port *_Atomic next_rung;
+	_Atomic uint64_t sent, sent_bytes, ready_missed, lost;
+	_Atomic uint64_t wakes;
+
+	/* under lock */
+	_Alignas(WF_LINE) struct wf_lock lock;
+	bool open, closing;
+	uint32_t copying;                       /* matched, and being copied outside the lock */
+	uint32_t told_wants;                    /* receives whose end goes to a callback or queue */
+	uint32_t probing;                       /* waiters that probe */
+	struct wf_node waiters;
+	uint64_t received, received_bytes, copies;
+	size_t held;                            /* bytes charged to the budget */
+	uint64_t unrequested;                   /* announced sends in arrivals */
+	struct wf_native_match native;
+
+	/* under spill_lock */
+	struct wf_lock spill_lock;
+	uint32_t spilled;
+	struct wf_node spill[WF_PRIOS];
+
+	/* under sends_lock */
+	struct wf_lock sends_lock;
+	struct wf_node sends;
+
+	/* registry and free list */
+	struct weft_port *next;                 /* context registry's lock */
+	struct wf_node all;                     /* table's lock */
+	bool limbo;                             /* a context port that nobody has opened yet */
+
+	struct wf_cell cells[WF_CELLS_SMALL];
+};
+_Static_assert(sizeof(struct weft_port) <= 4096, "an idle port costs one page");
+
+/* What is left to do when the port's lock is free again: copies between memories. */
+struct wf_work {
+	struct weft_req *copies;
+};
+
+#endif

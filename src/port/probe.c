@@ -1,0 +1,162 @@
+/* probe.c - looking at a message without receiving it, and taking it out of matching. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/tsan.h"
+#include "port/deliver.h"
+#include "port/op.h"
+#include "port/recv.h"
+#include "port/request.h"
+#include "port/tell.h"
+#include "port/wait.h"
+
+struct probe {
+	struct weft_port *port;
+	unsigned char want[WEFT_MATCH_HEAD_MAX];
+	struct weft_msg **ret_msg;
+	struct weft_status st;
+};
+
+/* From now on it is @ret_msg's: nobody else is matched with it, its sender can no longer take it back. */
+static void take_out_locked(struct probe *b, struct wf_arrival *a)
+{
+	wf_unmatch(b->port, &a->entry);
+	a->at = b->port;
+	if (a->flags & WF_MSG_SENDS) {
+		b->port->unrequested--;
+		wf_of(a, struct weft_req, a)->where = WF_TAKEN;
+	}
+	*b->ret_msg = (struct weft_msg *)(void *)a;
+}
+
+/* Drains and looks: 1 found, 0 not (then @w, if given, waits at the port), or an error. */
+static int look(struct probe *b, struct wf_waiter *w)
+{
+	struct weft_port *p = b->port;
+	struct wf_work work = { NULL };
+	struct weft_match_entry *e;
+	int r = 0;
+
+	wf_lock(&p->lock);
+	wf_drain_locked(p, &work);
+	e = wf_look(p, b->want);
+	if (p->closing) {
+		r = weft_fail(-ECANCELED, "the port is being closed");
+	} else if (e) {
+		struct wf_arrival *a = wf_of(e, struct wf_arrival, entry);
+
+		wf_user_acquires(&p->ring);
+		wf_status_of(p, a, &b->st);
+		if (b->ret_msg)
+			take_out_locked(b, a);
+		r = 1;
+	} else if (w) {
+		wf_wait_at_locked(p, w);
+	}
+	wf_unlock(&p->lock);
+	wf_work_do(p, &work);
+	return r;
+}
+
+static int source_gone(const struct probe *b)
+{
+	struct wf_head h;
+
+	memcpy(&h, b->want, sizeof(h));
+	if (b->port->proto || h.src == WEFT_ANY || wf_watch(h.src) == 0)
+		return 0;
+	return weft_fail(-ESRCH, "nobody of that id lives, and it has left nothing");
+}
+
+static void get_up(void *arg)
+{
+	struct wf_waiter *w = arg;
+
+	wf_park_end(w->parker);
+	wf_unwait(w);
+	wf_self.waiting = false;
+}
+
+static int sleep_once(struct probe *b, weft_time until)
+{
+	struct wf_waiter w = { .parker = &wf_self.port->parker, .probes = true };
+	int r;
+
+	wf_park_begin(w.parker);
+	r = look(b, &w);
+	if (r) {
+		wf_park_end(w.parker);
+		return r;
+	}
+	wf_fence_heavy();                                               /* F1 */
+	if (!wf_ring_waiting(&b->port->ring) && !wf_callbacks_pending() && source_gone(b) == 0)
+		wf_park(w.parker, until, get_up, &w);
+	get_up(&w);
+	wf_self.waiting = true;
+	return 0;
+}
+
+static int probe_wait(struct probe *b, weft_time until)
+{
+	struct wf_linger w;
+	int r;
+
+	wf_linger_init(&w);
+	for (;;) {
+		r = look(b, NULL);
+		if (r)
+			return r;
+		r = source_gone(b);
+		if (r < 0) {
+			int last = look(b, NULL);       /* what it published before it ended comes first */
+
+			return last ? last : r;
+		}
+		if (wf_callbacks_pending())
+			wf_callbacks_run();
+		if (wf_linger(&w))
+			continue;
+		if (wf_past(until))
+			return wf_late(until);
+		r = sleep_once(b, until);
+		if (r)
+			return r;
+	}
+}
+
+int weft_probe(struct weft_port *at, const struct weft_op *what, weft_time until, struct weft_msg **ret_msg,
+	       struct weft_status *ret_st)
+{
+	struct probe b = { .ret_msg = ret_msg };
+	struct weft_op op;
+	int r = wf_enter();
+
+	if (r < 0)
+		return r;
+	b.port = at = at ? at : wf_self.port;
+	r = wf_may_receive(at);
+	if (r == 0)
+		r = wf_op_read_recv(at, what, &op);
+	if (r == 0)
+		r = wf_want_of(at, &op, b.want);
+	if (r < 0)
+		return r;
+	if (wf_self.in_callback && until != WEFT_NOW)
+		return weft_fail(-EDEADLK, "weft_probe inside a callback");
+	if (atomic_load_explicit(&at->broken, memory_order_relaxed))
+		return weft_fail(-ECONNRESET, "a member of the port has ended");
+	if (until == WEFT_NOW) {
+		r = look(&b, NULL);
+		r = r ? r : wf_late(until);
+	} else {
+		wf_self.waiting = true;
+		r = probe_wait(&b, until);
+		wf_self.waiting = false;
+	}
+	if (r < 0)
+		return r;
+	if (ret_st)
+		*ret_st = b.st;
+	return 0;
+}

@@ -1,0 +1,421 @@
+/* recv.c - receiving: at once if the message is there, else posted.
+ *
+ * A thread that blocks at its own port first compares what arrives with what it wants, without posting: nobody
+ * else receives there. Before it sleeps, and at ports that several threads share, the receive is posted, so that whoever
+ * drains the mailbox can end it.
+ */
+#include "port/recv.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/tsan.h"
+#include "port/deliver.h"
+#include "port/listener.h"
+#include "port/op.h"
+#include "port/request.h"
+#include "port/wait.h"
+
+int wf_watch(weft_id src)
+{
+	struct weft_port *p = wf_port_by_id(src);
+
+	if (!p || atomic_load_explicit(&p->ring.id, memory_order_acquire) != src)
+		return -ESRCH;
+	if (atomic_load_explicit(&p->watched, memory_order_relaxed))
+		return 0;
+	/* F1: the closer clears its id, passes a heavy fence and looks at watched. */
+	atomic_store_explicit(&p->watched, true, memory_order_relaxed);
+	wf_fence_light();
+	return atomic_load_explicit(&p->ring.id, memory_order_relaxed) == src ? 0 : -ESRCH;
+}
+
+/* The source a native receive names, or 0. */
+static weft_id named(const struct weft_port *p, const void *want)
+{
+	struct wf_head h;
+
+	memcpy(&h, want, sizeof(h));
+	return p->proto || h.src == WEFT_ANY ? 0 : h.src;
+}
+
+/* What is there now: 1 taken, 0 nothing, or an error. */
+static int take(struct weft_port *p, const void *want, const struct wf_target *t)
+{
+	struct wf_work work = { NULL };
+	struct weft_req *send;
+	int r;
+
+	wf_lock(&p->lock);
+	r = wf_unlikely(p->closing) ? weft_fail(-ECANCELED, "the port is being closed")
+				    : wf_take_locked(p, want, t, &work, &send);
+	wf_unlock(&p->lock);
+	if (work.copies)
+		wf_work_do(p, &work);
+	if (r == 1 && send) {
+		r = wf_copy_send(p, send, t);
+		r = r < 0 ? r : 1;
+	}
+	return r;
+}
+
+/* Posts @r if nothing is there: 0 posted; 1 or an error: over, nothing is posted. */
+static int post_locked(struct weft_port *p, struct weft_req *r, const void *want, struct wf_work *work,
+		       struct weft_req **ret_send)
+{
+	struct wf_target t = { .mem = &r->mem, .flags = r->flags, .head_out = r->head_out, .st = &r->st };
+	weft_id src;
+	int err;
+
+	if (p->closing)
+		return weft_fail(-ECANCELED, "the port is being closed");
+	if (atomic_load_explicit(&p->broken, memory_order_relaxed))
+		return weft_fail(-ECONNRESET, "a member of the port has ended");
+	err = wf_take_locked(p, want, &t, work, ret_send);
+	if (err)
+		return err;
+	src = named(p, want);
+	if (src && wf_watch(src) < 0) {
+		/* What it published before it ended comes first. */
+		err = wf_take_locked(p, want, &t, work, ret_send);
+		return err ? err : weft_fail(-ESRCH, "nobody of that id lives, and it has left nothing");
+	}
+	if (r->expires && !r->timer && (err = wf_timer_add(r)) < 0)
+		return err;
+	r->where = WF_POSTED;
+	wf_add_want(p, want, &r->a.entry);
+	if (r->told) {
+		p->told_wants++;
+		wf_attend_locked(p);
+	}
+	return 0;
+}
+
+/* A receive of one's own that ends with this call. */
+static int recv_posted(struct weft_port *p, const void *want, const struct wf_target *t, weft_time until)
+{
+	struct wf_work work = { NULL };
+	struct weft_req *send = NULL, *r = wf_req_new(WF_RECV);
+	struct weft_status st = { .err = 0 };
+	int err;
+
+	if (!r)
+		return -ENOMEM;
+	r->at = p;
+	r->mem = *t->mem;
+	r->flags = t->flags;
+	r->head_out = t->head_out;
+	wf_lock(&p->lock);
+	err = post_locked(p, r, want, &work, &send);
+	wf_unlock(&p->lock);
+	wf_work_do(p, &work);
+	if (err == 0) {
+		err = wf_finish(r, until, &st);
+	} else {
+		if (err == 1) {
+			struct wf_target mine = { .mem = t->mem, .flags = t->flags, .head_out = t->head_out, .st = &r->st };
+
+			err = send ? wf_copy_send(p, send, &mine) : 0;
+		}
+		st = r->st;
+		st.err = err;
+		wf_req_put(r);
+	}
+	if (err == 0 || err == -EMSGSIZE)
+		*t->st = st;
+	return err;
+}
+
+static int recv_wait(struct weft_port *p, const void *want, const struct wf_target *t, weft_time until)
+{
+	struct wf_linger w;
+	bool own = !p->shared;
+	int r;
+
+	if (wf_unlikely(atomic_load_explicit(&p->broken, memory_order_relaxed)))
+		return weft_fail(-ECONNRESET, "a member of the port has ended");
+	wf_linger_init(&w);
+	for (;;) {
+		uint32_t drains = atomic_load_explicit(&p->drains, memory_order_relaxed);
+
+		r = take(p, want, t);
+		if (r)
+			return r < 0 ? r : 0;
+		if (until == WEFT_NOW || !own)
+			break;
+		do {
+			if (!wf_linger(&w))
+				return recv_posted(p, want, t, until);
+			/* relaxed: a hint that somebody else drained; the lock orders what he did. */
+		} while (!wf_ring_waiting(&p->ring) && atomic_load_explicit(&p->drains, memory_order_relaxed) == drains);
+	}
+	if (until != WEFT_NOW)
+		return recv_posted(p, want, t, until);
+	if (named(p, want) && !wf_id_lives(named(p, want)))
+		return weft_fail(-ESRCH, "nobody of that id lives, and it has left nothing");
+	return wf_late(until);
+}
+
+static int recv_prepare(struct weft_port **at, const char *call)
+{
+	int r = wf_enter();
+
+	if (wf_unlikely(r < 0))
+		return r;
+	if (wf_unlikely(wf_self.in_callback))
+		return weft_fail(-EDEADLK, "%s inside a callback: use weft_recv_post", call);
+	if (*at)
+		return wf_may_receive(*at);
+	*at = wf_self.port;
+	return 0;
+}
+
+int weft_recv(struct weft_port *at, weft_id from, uint64_t tag, void *data, size_t cap, weft_time until,
+	      struct weft_status *ret_st)
+{
+	struct wf_head want = { .src = from, .tag = tag, .ignore = tag == WEFT_ANY_TAG ? UINT64_MAX : 0 };
+	unsigned char pattern[WEFT_MATCH_HEAD_MAX];
+	struct wf_mem mem = wf_mem_plain(data, cap);
+	struct weft_status st = { .err = 0 };
+	struct wf_target t = { .mem = &mem, .st = &st };
+	int r = recv_prepare(&at, "weft_recv");
+
+	if (wf_unlikely(r < 0))
+		return r;
+	if (wf_unlikely(!data && cap))
+		return weft_fail(-EINVAL, "data is NULL with a length");
+	if (wf_unlikely(from >> 52 == 0xfff || from == 0 || at->proto)) {
+		if (at->proto && at->proto->head_len)
+			return weft_fail(-EINVAL, "the port speaks %s: its header goes by weft_recv_post", at->proto->name);
+		if (from != WEFT_ANY && (r = wf_peer_id(at, from, &want.src)) < 0)
+			return r;
+	}
+	memcpy(pattern, &want, sizeof(want));
+	r = recv_wait(at, pattern, &t, until);
+	if (ret_st && (r == 0 || r == -EMSGSIZE)) {
+		*ret_st = st;
+		ret_st->err = r;
+	}
+	return r;
+}
+
+int weft_buf_recv(struct weft_port *at, weft_id from, uint64_t tag, weft_time until, struct weft_buf **ret_buf,
+		  struct weft_status *ret_st)
+{
+	struct weft_op op = { .size = sizeof(op), .flags = WEFT_ALLOC, .peer = from, .tag = tag };
+	unsigned char want[WEFT_MATCH_HEAD_MAX];
+	struct wf_mem mem = wf_mem_plain(NULL, 0);
+	struct weft_status st = { .err = 0 };
+	struct wf_target t = { .mem = &mem, .flags = WEFT_ALLOC, .st = &st };
+	int r;
+
+	if (!ret_buf)
+		return weft_fail(-EINVAL, "ret_buf is NULL");
+	r = recv_prepare(&at, "weft_buf_recv");
+	if (r == 0 && at->proto && at->proto->head_len)
+		r = weft_fail(-EINVAL, "the port speaks %s: its header goes by weft_recv_post", at->proto->name);
+	if (r == 0)
+		r = wf_want_of(at, &op, want);
+	if (r == 0)
+		r = recv_wait(at, want, &t, until);
+	if (r < 0)
+		return r;
+	*ret_buf = st.buf;
+	if (ret_st)
+		*ret_st = st;
+	return 0;
+}
+
+/* A message that a probe took, to the memory of @op. */
+static int take_msg(struct wf_arrival *a, const struct wf_target *t)
+{
+	struct weft_port *p = a->at;
+	struct weft_req *send;
+	int r;
+
+	wf_lock(&p->lock);
+	r = wf_take_arrival_locked(p, a, t, &send);
+	wf_unlock(&p->lock);
+	if (r == 1 && send) {
+		r = wf_copy_send(p, send, t);
+		r = r < 0 ? r : 1;
+	}
+	return r;
+}
+
+/* It is over on the spot: told if it asked for that, else the answer. */
+static int over_at_once(struct weft_req *r, const struct weft_op *op, int err, struct weft_req **ret_req,
+			struct weft_status *ret_st)
+{
+	bool taken = err == 0 || (err == -EMSGSIZE && op->flags & WEFT_TRUNCATE);
+
+	r->st.err = err;
+	if ((op->done || op->queue) && (taken || err == -EMSGSIZE)) {
+		if (ret_req)
+			*ret_req = r;
+		wf_lock(&r->at->lock);
+		wf_req_end_locked(r, err);
+		wf_unlock(&r->at->lock);
+		return 0;
+	}
+	if (ret_st && (taken || err == -EMSGSIZE))
+		*ret_st = r->st;
+	else if (taken && r->st.buf)
+		wf_buf_release(r->st.buf);
+	if (ret_req && err == 0)
+		*ret_req = NULL;
+	wf_req_unobserve(r);
+	return err < 0 ? err : WEFT_DONE;
+}
+
+static int start_recv(struct weft_port *p, const struct weft_op *op, struct weft_req *r, struct weft_req **ret_req,
+		      struct weft_status *ret_st)
+{
+	struct wf_target t = { .mem = &r->mem, .flags = r->flags, .head_out = r->head_out, .st = &r->st };
+	unsigned char want[WEFT_MATCH_HEAD_MAX];
+	struct wf_work work = { NULL };
+	struct weft_req *send = NULL;
+	int err;
+
+	if (op->msg) {
+		err = take_msg((struct wf_arrival *)(void *)op->msg, &t);
+		return over_at_once(r, op, err == 1 ? 0 : err, ret_req, ret_st);
+	}
+	err = wf_want_of(p, op, want);
+	if (err < 0) {
+		wf_req_unobserve(r);
+		return err;
+	}
+	if (ret_req)
+		*ret_req = r;           /* it may be over, and told, as soon as the lock is free */
+	wf_lock(&p->lock);
+	err = post_locked(p, r, want, &work, &send);
+	wf_unlock(&p->lock);
+	if (work.copies)
+		wf_work_do(p, &work);
+	if (err == 0)
+		return 0;
+	if (err == 1)
+		err = send ? wf_copy_send(p, send, &t) : 0;
+	return over_at_once(r, op, err, ret_req, ret_st);
+}
+
+/* A repeating receive takes what is there already, then stays. Each message is told on its own. */
+static int start_repeat(struct weft_port *p, const struct weft_op *op, struct weft_req *r, struct weft_req **ret_req)
+{
+	int err = wf_want_of(p, op, r->a.entry.head);
+
+	if (err < 0) {
+		wf_req_unobserve(r);
+		return err;
+	}
+	if (ret_req)
+		*ret_req = r;
+	r->where = WF_TELLING;          /* not posted: wf_recv_again does that */
+	wf_recv_again(r);
+	return 0;
+}
+
+int weft_recv_post(struct weft_port *at, const struct weft_op *theirs, struct weft_req **ret_req, struct weft_status *ret_st)
+{
+	struct weft_req *r, *old = ret_req ? *ret_req : NULL;
+	struct weft_op op;
+	struct wf_mem mem;
+	int err = wf_enter();
+
+	if (err < 0)
+		return err;
+	at = at ? at : wf_self.port;
+	err = wf_op_read_recv(at, theirs, &op);
+	if (err == 0 && !op.msg)
+		err = wf_may_receive(at);
+	if (err == 0)
+		err = wf_mem_of(&op, &mem);
+	if (err < 0)
+		return err;
+	if (op.msg)
+		at = ((struct wf_arrival *)(void *)op.msg)->at;
+	r = wf_req_new(WF_RECV);
+	if (!r)
+		return -ENOMEM;
+	r->at = at;
+	r->mem = mem;
+	r->head_out = op.head;
+	err = wf_req_observe(r, &op, ret_req != NULL, at);
+	if (err < 0) {
+		wf_req_put(r);
+		return err;
+	}
+	err = op.flags & WEFT_REPEAT ? start_repeat(at, &op, r, ret_req) : start_recv(at, &op, r, ret_req, ret_st);
+	if (err < 0 && ret_req)
+		*ret_req = old;         /* untouched on error */
+	return err;
+}
+
+/* A message went to @r: told by a carrier. False: @r has ended or waits until its memory is free again. */
+static bool tell_one_locked(struct weft_port *p, struct weft_req *r, int err)
+{
+	struct weft_req *carrier = r->carrier;
+
+	r->st.err = err;
+	r->st.flags |= WEFT_ST_MORE;
+	if (!wf_req_repeat_locked(r, &r->st)) {
+		wf_req_end_locked(r, err);
+		return false;
+	}
+	r->st.buf = NULL;
+	if (r->flags & WEFT_ALLOC || !r->mem.len)
+		return true;
+	carrier->partner = r;           /* the callback runner comes back with it */
+	p->copying++;
+	return false;
+}
+
+/* Takes one message for @r, or posts it. False: no more to be done here. */
+static bool again_once(struct weft_port *p, struct weft_req *r)
+{
+	struct wf_target t = { .mem = &r->mem, .flags = r->flags, .head_out = r->head_out, .st = &r->st };
+	unsigned char want[WEFT_MATCH_HEAD_MAX];
+	struct wf_work work = { NULL };
+	struct weft_req *send = NULL;
+	bool more = false;
+	int err;
+
+	memcpy(want, r->a.entry.head, sizeof(want));
+	wf_lock(&p->lock);
+	err = r->cancel ? r->cancel : post_locked(p, r, want, &work, &send);
+	if (err == 1 && send) {
+		p->copying++;
+		wf_unlock(&p->lock);
+		err = wf_copy_send(p, send, &t);
+		wf_lock(&p->lock);
+		p->copying--;
+		err = err < 0 ? err : 1;
+	}
+	if (err == 1 || (err == -EMSGSIZE && r->flags & WEFT_TRUNCATE))
+		more = tell_one_locked(p, r, err == 1 ? 0 : err);
+	else if (err < 0)
+		wf_req_end_locked(r, err);
+	wf_unlock(&p->lock);
+	wf_work_do(p, &work);
+	return more;
+}
+
+void wf_recv_again(struct weft_req *r)
+{
+	struct weft_port *p = r->at;
+
+	while (again_once(p, r))
+		continue;
+}
+
+void wf_recv_resume(struct weft_req *r)
+{
+	struct weft_port *p = r->at;
+
+	wf_recv_again(r);
+	wf_lock(&p->lock);
+	p->copying--;
+	wf_unlock(&p->lock);
+}

@@ -1,0 +1,214 @@
+/* request.c - see request.h. */
+#include "port/request.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/tsan.h"
+#include "port/listener.h"
+#include "port/tell.h"
+
+struct wf_lock wf_user_lock;
+_Atomic uint32_t wf_cancelling;
+struct wf_lock wf_cancel_lock;
+
+struct weft_req *wf_req_new(enum wf_what what)
+{
+	struct weft_req *r = wf_slab_get(WF_SLAB_REQ);
+
+	if (wf_unlikely(!r)) {
+		weft_fail(-ENOMEM, "no memory for a request");
+		return NULL;
+	}
+	r->a.entry.side = 0;
+	r->a.flags = 0;
+	atomic_store_explicit(&r->over, 0, memory_order_relaxed);       /* nobody else knows it yet */
+	r->what = (uint8_t)what;
+	r->where = WF_NOWHERE;
+	r->detached = r->told = false;
+	r->cancel = 0;
+	r->prio = 0;
+	r->flags = 0;
+	atomic_store_explicit(&r->waiter, NULL, memory_order_relaxed);
+	r->at = r->from = NULL;
+	r->mine.next = r->spill.next = NULL;
+	r->buf = NULL;
+	r->partner = r->carrier = NULL;
+	r->head_out = NULL;
+	r->done = NULL;
+	r->queue = NULL;
+	r->timer = 0;
+	r->expires = 0;
+	memset(&r->st, 0, sizeof(r->st));
+	r->st.index = WEFT_NOBODY;
+	return r;
+}
+
+void wf_req_put(struct weft_req *r)
+{
+	wf_slab_put(WF_SLAB_REQ, r);
+}
+
+/* A limit counts what is under way on the port that was posted on. */
+static struct weft_port *limiter_of(const struct weft_req *r)
+{
+	struct weft_port *p = r->what == WF_SEND ? r->from : r->at;
+
+	return p && p->limit ? p : NULL;
+}
+
+static bool limit_take(struct weft_port *p)
+{
+	uint32_t n = atomic_load_explicit(&p->under_way, memory_order_relaxed);
+
+	do {
+		if (n >= p->limit)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(&p->under_way, &n, n + 1, memory_order_relaxed,
+							memory_order_relaxed));         /* a count */
+	return true;
+}
+
+int wf_req_observe(struct weft_req *r, const struct weft_op *op, bool handle, struct weft_port *limiter)
+{
+	int err = 0;
+
+	r->st.user = op->user;
+	r->flags = op->flags;
+	r->detached = !handle;
+	if (op->done || op->queue) {
+		r->told = true;
+		r->done = op->done;
+		r->queue = op->queue;
+		if (handle || op->flags & WEFT_REPEAT) {
+			r->carrier = wf_req_new(r->what);
+			if (!r->carrier)
+				return -ENOMEM;
+		}
+	}
+	if (r->told || op->expires)
+		err = wf_listener_start();
+	if (err == 0 && limiter->limit && !limit_take(limiter))
+		err = weft_fail(-EAGAIN, "the port's limit of %u operations is reached", limiter->limit);
+	if (err < 0) {
+		wf_req_put(r->carrier);
+		r->carrier = NULL;
+		return err;
+	}
+	if (r->queue)
+		wf_queue_name(r->queue);
+	r->expires = op->expires;
+	return 0;
+}
+
+void wf_req_unobserve(struct weft_req *r)
+{
+	struct weft_port *limiter = limiter_of(r);
+
+	if (r->queue)
+		wf_queue_unname(r->queue);
+	if (limiter)
+		atomic_fetch_sub_explicit(&limiter->under_way, 1, memory_order_relaxed);
+	if (r->timer)
+		wf_timer_remove(r);
+	if (r->carrier)
+		wf_req_put(r->carrier);
+	wf_req_put(r);
+}
+
+/* The end of @r goes to done or queue: by @r itself, or by its carrier where @r lives on. */
+static void tell(struct weft_req *r, const struct weft_status *st)
+{
+	struct weft_req *c = r->carrier ? r->carrier : r;
+
+	if (c != r) {
+		c->st = *st;
+		c->done = r->done;
+		c->queue = r->queue;
+		c->detached = true;
+		c->told = true;
+		c->partner = NULL;
+		r->carrier = NULL;
+	}
+	c->where = WF_TELLING;
+	wf_tell(c);
+}
+
+bool wf_req_repeat_locked(struct weft_req *r, const struct weft_status *st)
+{
+	struct weft_req *next = wf_req_new(WF_RECV);
+
+	if (!next)
+		return false;
+	if (r->queue)
+		wf_queue_name(r->queue);        /* the carrier gives it up when it is taken */
+	tell(r, st);
+	r->carrier = next;
+	return true;
+}
+
+static void leave_sender(struct weft_req *r)
+{
+	struct weft_port *from = r->from;
+
+	if (!wf_list_has(&r->mine))
+		return;
+	wf_lock(&from->sends_lock);
+	wf_list_del(&r->mine);
+	wf_unlock(&from->sends_lock);
+}
+
+void wf_req_end_locked(struct weft_req *r, int err)
+{
+	struct weft_port *limiter = limiter_of(r);
+	struct wf_parker *waiter;
+
+	r->st.err = err;
+	r->where = WF_NOWHERE;
+	if (r->timer)
+		wf_timer_remove(r);
+	if (r->what == WF_SEND)
+		leave_sender(r);
+	if (limiter)
+		atomic_fetch_sub_explicit(&limiter->under_way, 1, memory_order_relaxed);
+	if (r->told) {
+		bool lives = r->carrier && !r->detached;
+
+		if (r->carrier && r->detached) {        /* a repeating one ends: it carries its own end */
+			wf_req_put(r->carrier);
+			r->carrier = NULL;
+		}
+		tell(r, &r->st);
+		if (!lives)
+			return;
+	} else if (r->detached) {
+		if (r->st.buf && (r->what == WF_RECV || err < 0))
+			wf_buf_release(r->st.buf);
+		wf_req_put(r);
+		return;
+	}
+	wf_user_releases(r);
+	atomic_store_explicit(&r->over, 1, memory_order_release);       /* Q1 */
+	wf_fence_light();                                               /* F1 */
+	waiter = atomic_load_explicit(&r->waiter, memory_order_relaxed);
+	if (waiter)
+		wf_wake(waiter);
+}
+
+int wf_req_collect(struct weft_req *r, struct weft_status *ret_st)
+{
+	int err = r->st.err;
+
+	wf_user_acquires(r);
+	if (ret_st)
+		*ret_st = r->st;
+	else if (r->st.buf && r->what == WF_RECV)
+		wf_buf_release(r->st.buf);      /* nobody will */
+	wf_fence_light();                                               /* F1 with weft_req_cancel */
+	if (wf_unlikely(atomic_load_explicit(&wf_cancelling, memory_order_relaxed))) {
+		wf_lock(&wf_cancel_lock);       /* a canceller may be looking at it */
+		wf_unlock(&wf_cancel_lock);
+	}
+	wf_req_put(r);
+	return err;
+}

@@ -1,0 +1,44 @@
+/* request.h - the life of a request, and what its end sets off.
+ *
+ * Every change of a request that is under way happens under the lock of the port it waits at (of a
+ * program's own request: under wf_user_lock). Its end is one release store of over (Q1), the last touch;
+ * who then finds a waiter named in it may look at a recycled request, and wakes somebody for nothing.
+ */
+#ifndef WF_PORT_REQUEST_H
+#define WF_PORT_REQUEST_H
+
+#include "port/port.h"
+#include "port/self.h"
+
+extern struct wf_lock wf_user_lock;
+extern _Atomic uint32_t wf_cancelling;          /* cancellers at work: who releases a request lets them finish */
+extern struct wf_lock wf_cancel_lock;
+
+/* [any] A fresh request, nowhere, nobody's; NULL: no memory (weft_fail said so). */
+struct weft_req *wf_req_new(enum wf_what what);
+void wf_req_put(struct weft_req *r);            /* back to the slab */
+
+/* Sets up telling by done or queue from @op, the handle, expiry and the port's limit. -EAGAIN: limit. */
+int wf_req_observe(struct weft_req *r, const struct weft_op *op, bool handle, struct weft_port *limiter);
+void wf_req_unobserve(struct weft_req *r);      /* the post failed: undo that, and put it */
+
+/* Its end, with st filled but for err. at's lock is held; r is not to be touched after. */
+void wf_req_end_locked(struct weft_req *r, int err);
+
+/* A repeating receive got a message: tell @st, the receive stays. False: it had to end (no memory). */
+bool wf_req_repeat_locked(struct weft_req *r, const struct weft_status *st);
+
+/* [any] Takes an ended request's result and releases it. Answers st.err. */
+int wf_req_collect(struct weft_req *r, struct weft_status *ret_st);
+
+static inline bool wf_req_over(struct weft_req *r)
+{
+	return atomic_load_explicit(&r->over, memory_order_acquire);    /* Q1 */
+}
+
+static inline struct wf_lock *wf_req_lock(struct weft_req *r)
+{
+	return r->at ? &r->at->lock : &wf_user_lock;
+}
+
+#endif

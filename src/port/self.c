@@ -1,0 +1,131 @@
+/* self.c - a thread joins by its first use of weft and leaves when it ends. */
+#include "port/self.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <weft/id.h>
+
+#include "port/context.h"
+#include "port/open.h"
+#include "port/table.h"
+
+_Thread_local struct wf_self wf_self;
+_Atomic int wf_life;
+
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+static pthread_key_t key;
+
+int wf_not_in(void)
+{
+	if (atomic_load_explicit(&wf_life, memory_order_relaxed) == WF_CHILD)
+		return weft_fail(-ECHILD, "weft does not work in a forked child");
+	return weft_fail(-ENOTCONN, "weft_init was not called, or weft_fini was");
+}
+
+static void leave(void)
+{
+	struct weft_port *p;
+
+	while ((p = wf_context_orphan(wf_self.id)) != NULL)
+		wf_port_end(p, WEFT_NOW);
+	wf_port_end(wf_self.port, WEFT_NOW);
+	wf_self.port = NULL;
+	wf_self.id = 0;
+}
+
+static void forget(void *self)
+{
+	struct wf_self *s = self;
+	bool in = s->port && atomic_load_explicit(&wf_life, memory_order_relaxed) == WF_IN &&
+		  atomic_load_explicit(&s->port->ring.id, memory_order_relaxed) == s->id;
+
+	if (in)
+		leave();
+	wf_routes_free(s->routes);
+	memset(s, 0, sizeof(*s));
+}
+
+static void make_key(void)
+{
+	pthread_key_create(&key, forget);
+}
+
+int wf_join_as(const char *name)
+{
+	struct weft_port *p;
+	weft_id id;
+	int r;
+
+	if (atomic_load_explicit(&wf_life, memory_order_acquire) != WF_IN)
+		return wf_not_in();
+	pthread_once(&key_once, make_key);
+	r = pthread_setspecific(key, &wf_self);
+	if (r)
+		return weft_fail(-r, "no memory to remember the thread");
+	r = wf_slot_take(&id);
+	if (r < 0)
+		return r;
+	r = wf_port_make(id, 0, NULL, &p);
+	if (r < 0) {
+		wf_slot_drop(id);
+		return r;
+	}
+	p->thread_port = true;
+	p->owner = id;
+	if (name)
+		snprintf(p->name, sizeof(p->name), "%s", name);
+	wf_self.port = p;
+	wf_self.id = id;
+	wf_slot_set(id, p);
+	return 0;
+}
+
+int wf_join(void)
+{
+	return wf_join_as(NULL);
+}
+
+weft_id weft_self(void)
+{
+	return wf_enter() < 0 ? 0 : wf_self.id;
+}
+
+weft_id weft_process(void)
+{
+	if (atomic_load_explicit(&wf_life, memory_order_acquire) != WF_IN) {
+		wf_not_in();
+		return 0;
+	}
+	return wf_process_id;
+}
+
+static bool joined(void)
+{
+	return wf_self.port && atomic_load_explicit(&wf_self.port->ring.id, memory_order_relaxed) == wf_self.id;
+}
+
+int weft_thread_enter(const char *name)
+{
+	if (atomic_load_explicit(&wf_life, memory_order_acquire) != WF_IN)
+		return wf_not_in();
+	if (name && (!*name || strlen(name) >= sizeof(wf_self.port->name)))
+		return weft_fail(-EINVAL, "a name has 1 to 63 bytes");
+	if (joined())
+		return weft_fail(-EALREADY, "this thread has joined already");
+	return wf_join_as(name);
+}
+
+int weft_thread_leave(void)
+{
+	if (atomic_load_explicit(&wf_life, memory_order_acquire) != WF_IN)
+		return wf_not_in();
+	if (!joined())
+		return weft_fail(-ENOTCONN, "this thread has not joined");
+	if (wf_self.in_callback)
+		return weft_fail(-EDEADLK, "weft_thread_leave inside a callback");
+	leave();
+	return 0;
+}

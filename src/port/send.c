@@ -1,0 +1,594 @@
+/* send.c - the way of a message into a mailbox.
+ *
+ *   <= 96 bytes     in the cell                                     done at once
+ *   <= eager        in a buffer of the pool, the cell points to it  done at once
+ *   a buffer        the cell points to it                           done at once
+ *   else, or SYNC, RENDEZVOUS, or no budget: announced: the cell points to the request, the memory stays
+ *   the mailbox is full: the request spills into the port's list, by priority
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/tsan.h"
+#include "port/budget.h"
+#include "port/cancel.h"
+#include "port/context.h"
+#include "port/deliver.h"
+#include "port/listener.h"
+#include "port/op.h"
+#include "port/request.h"
+#include "port/wait.h"
+
+/* A message on its way: what the cell and the request will say. */
+struct outgoing {
+	struct weft_port *from, *to;
+	weft_id id;
+	uint64_t context, allow;
+	uint64_t tag;
+	const void *head;               /* of a foreign protocol */
+	struct wf_mem mem;
+	struct weft_buf *buf;           /* what travels */
+	size_t len;
+	uint16_t kind, flags;
+};
+
+static void count_sent(struct weft_port *from, size_t len)
+{
+	/* A thread's own port is counted by that thread alone: no locked instruction. */
+	if (wf_likely(from == wf_self.port)) {
+		atomic_store_explicit(&from->sent, atomic_load_explicit(&from->sent, memory_order_relaxed) + 1, memory_order_relaxed);
+		atomic_store_explicit(&from->sent_bytes, atomic_load_explicit(&from->sent_bytes, memory_order_relaxed) + len,
+				      memory_order_relaxed);
+		return;
+	}
+	atomic_fetch_add_explicit(&from->sent, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&from->sent_bytes, len, memory_order_relaxed);
+}
+
+static void fill(struct wf_cell *c, const struct outgoing *o, uint16_t kind, const void *pointer)
+{
+	unsigned char *body = c->body;
+
+	c->kind = kind;
+	c->flags = o->flags;
+	c->len = (uint32_t)o->len;      /* an announced one's length is in its request */
+	c->index = o->from->index;
+	c->src = atomic_load_explicit(&o->from->ring.id, memory_order_relaxed);
+	c->tag = o->tag;
+	if (o->allow & WF_TAIL_FOREIGN) {
+		memset(body, 0, WF_HEAD_ROOM);
+		if (o->head)
+			memcpy(body, o->head, o->from->proto->head_len);
+		body += WF_HEAD_ROOM;
+	}
+	if (kind != WF_INLINE) {
+		memcpy(body, &pointer, sizeof(pointer));
+	} else if (o->mem.kind == WF_MEM_PLAIN) {
+		memcpy(body, o->mem.plain, o->len);
+	} else {
+		struct wf_mem to = wf_mem_plain(body, o->len);
+
+		if (!wf_mem_copy(&to, &o->mem, o->len))
+			memset(body, 0, o->len);        /* a layout without pieces: checked when it was measured */
+	}
+}
+
+static void publish(struct weft_port *to, struct wf_cell *c, uint32_t pos)
+{
+	struct wf_parker *sleeper;
+
+	wf_user_releases(&to->ring);
+	wf_ring_publish(c, pos);
+	sleeper = wf_ring_sleeper(&to->ring);
+	if (wf_unlikely(sleeper != NULL))
+		wf_bell(to, sleeper);
+}
+
+/* What a refused claim means: -ESRCH: nobody of that id; -EAGAIN: full, or behind what spilled; -ENOBUFS: no
+ * budget; -EINTR: look again. */
+static int refused(struct outgoing *o, enum wf_claim claim)
+{
+	uint64_t t = atomic_load_explicit(&o->to->ring.tail, memory_order_acquire);
+
+	if (claim == WF_CLAIM_FULL) {
+		if (!atomic_load_explicit(&o->to->big_wanted, memory_order_relaxed))
+			atomic_store_explicit(&o->to->big_wanted, true, memory_order_relaxed);
+		return -EAGAIN;
+	}
+	if (claim == WF_CLAIM_OTHER || t & WF_TAIL_CLOSED)
+		return -ESRCH;
+	if (t & WF_TAIL_FOREIGN && !(o->allow & WF_TAIL_FOREIGN))
+		return weft_fail(-EPROTO, "the port there speaks %s", o->to->proto ? o->to->proto->name : "another protocol");
+	if (t & WF_TAIL_SPILLED)
+		return -EAGAIN;
+	if (t & WF_TAIL_TIGHT)
+		return -ENOBUFS;
+	wf_relax();                     /* frozen for a moment, or it has passed */
+	return -EINTR;
+}
+
+/* Who @id is in @context now. */
+static int find(struct outgoing *o)
+{
+	if (o->context)
+		return wf_route(o->id, o->context, o->from->proto, &o->to);
+	o->to = wf_port_by_id(o->id);
+	return o->to ? 0 : weft_fail(-ESRCH, "no thread, process or port of that id");
+}
+
+/* Writes the message, or an announcement of it, into the mailbox: 0, or as refused(). */
+static int enter(struct outgoing *o, uint16_t kind, const void *pointer, uint64_t allow)
+{
+	for (int again = 0;;) {
+		struct wf_cell *c;
+		uint32_t pos;
+		enum wf_claim claim = wf_ring_claim(&o->to->ring, o->id, o->context, allow | o->allow, &pos, &c);
+		int r;
+
+		if (wf_likely(claim == WF_CLAIMED)) {
+			fill(c, o, kind, pointer);
+			publish(o->to, c, pos);
+			return 0;
+		}
+		r = refused(o, claim);
+		/* The route was stale, or it has opened anew. (An announced one starts again from further up: its
+		 * request names the port.) */
+		if (r == -ESRCH && o->context && kind != WF_ANNOUNCED && again++ < 2) {
+			r = find(o);
+			if (r < 0)
+				return r;
+			continue;
+		}
+		if (r == -ESRCH)
+			return weft_fail(r, "no thread, process or port of that id");
+		if (r != -EINTR)
+			return r;
+	}
+}
+
+/* The request joins those that did not fit. -EINTR: there is room by now, or a moment's change. */
+static int spill(struct outgoing *o, struct weft_req *r)
+{
+	struct weft_port *to = o->to;
+	struct wf_ring *ring = &to->ring;
+	struct wf_parker *sleeper;
+	uint64_t t;
+
+	wf_lock(&to->spill_lock);
+	t = atomic_load_explicit(&ring->tail, memory_order_acquire);
+	if (t & WF_TAIL_CLOSED || atomic_load_explicit(&ring->id, memory_order_relaxed) != o->id ||
+	    atomic_load_explicit(&ring->context, memory_order_relaxed) != o->context) {
+		wf_unlock(&to->spill_lock);
+		return weft_fail(-ESRCH, "the port was closed");
+	}
+	if (t & WF_TAIL_FROZEN ||
+	    (!(t & WF_TAIL_SPILLED) && (uint32_t)t - atomic_load_explicit(&ring->head, memory_order_acquire) <=
+					       atomic_load_explicit(&ring->mask, memory_order_relaxed))) {
+		wf_unlock(&to->spill_lock);
+		wf_relax();
+		return -EINTR;
+	}
+	wf_list_add(&to->spill[r->prio + WF_PRIOS / 2], &r->spill);
+	to->spilled++;
+	wf_user_releases(&to->ring);
+	/* release: the list, to who finds the flag; from now on no claim succeeds. */
+	atomic_fetch_or_explicit(&ring->tail, WF_TAIL_SPILLED, memory_order_release);
+	wf_unlock(&to->spill_lock);
+	sleeper = wf_ring_sleeper(ring);
+	if (sleeper)
+		wf_bell(to, sleeper);
+	return 0;
+}
+
+/* Announces @r; it may end, and be gone, before this returns. */
+static int announce(struct outgoing *o, struct weft_req *r)
+{
+	int err;
+
+	do {
+		err = enter(o, WF_ANNOUNCED, r, WF_TAIL_TIGHT);
+		if (err == -EAGAIN)
+			err = spill(o, r);
+	} while (err == -EINTR);
+	return err;
+}
+
+/* What the request says, so that it can be matched without its sender. */
+static void describe(struct weft_req *r, const struct outgoing *o, const struct weft_op *op)
+{
+	struct wf_head native = { .src = atomic_load_explicit(&o->from->ring.id, memory_order_relaxed), .tag = o->tag };
+
+	r->from = o->from;
+	r->a.src = native.src;
+	r->a.len = o->len;
+	r->a.index = o->from->index;
+	r->a.kind = o->buf ? o->kind : WF_ANNOUNCED;
+	r->a.flags = o->flags | WF_MSG_SENDS;
+	if (o->allow & WF_TAIL_FOREIGN) {
+		memset(r->a.entry.head, 0, WF_HEAD_ROOM);
+		if (o->head)
+			memcpy(r->a.entry.head, o->head, o->from->proto->head_len);
+	} else {
+		memcpy(r->a.entry.head, &native, sizeof(native));
+	}
+	r->mem = o->mem;
+	r->buf = o->buf;
+	r->prio = op->prio;
+	r->st.from = o->id;
+	r->st.tag = o->tag;
+	r->st.len = o->len;
+}
+
+static void join_sender(struct weft_req *r)
+{
+	wf_lock(&r->from->sends_lock);
+	wf_list_add(&r->from->sends, &r->mine);
+	wf_unlock(&r->from->sends_lock);
+}
+
+static int announce_once(struct outgoing *o, const struct weft_op *op, bool handle, struct weft_req **ret_req)
+{
+	struct weft_req *r = wf_req_new(WF_SEND);
+	int err;
+
+	if (!r)
+		return -ENOMEM;
+	r->from = o->from;
+	err = wf_req_observe(r, op, handle, o->from);
+	if (err < 0) {
+		wf_req_put(r);
+		return err;
+	}
+	describe(r, o, op);
+	r->at = o->to;
+	r->where = WF_IN_RING;          /* or spilled; from here on others may look at it */
+	join_sender(r);
+	if (r->expires)
+		err = wf_timer_add(r);
+	if (err == 0)
+		err = announce(o, r);
+	if (err < 0) {
+		wf_lock(&o->to->lock);          /* a timer may be at it */
+		wf_lock(&o->from->sends_lock);
+		wf_list_del(&r->mine);
+		wf_unlock(&o->from->sends_lock);
+		wf_req_unobserve(r);
+		wf_unlock(&o->to->lock);
+		return err;
+	}
+	count_sent(o->from, o->len);
+	*ret_req = handle ? r : NULL;
+	return 0;
+}
+
+/* The announced way. @handle: the caller keeps @ret_req. */
+static int start_announced(struct outgoing *o, const struct weft_op *op, bool handle, struct weft_req **ret_req)
+{
+	int r = announce_once(o, op, handle, ret_req);
+
+	if (r == -ESRCH && o->context && (r = find(o)) == 0)
+		r = announce_once(o, op, handle, ret_req);
+	return r;
+}
+
+/* The eager ways: 0 done; -EAGAIN, -ENOBUFS: not this way now. */
+static int start_eager(struct outgoing *o)
+{
+	size_t room = o->allow & WF_TAIL_FOREIGN ? WF_BODY - WF_HEAD_ROOM : WF_BODY;
+	struct weft_buf *copy;
+	struct wf_mem to;
+	int r;
+
+	if (o->buf) {
+		bool large = o->buf->cap > wf_budget.large;
+
+		if (large && wf_budget_full(o->buf->cap))
+			return -ENOBUFS;
+		if (large) {
+			wf_budget_take(o->buf->cap);
+			o->flags |= WF_MSG_CHARGED;
+		}
+		if (o->kind == WF_HANDED)
+			wf_buf_sent(o->buf);
+		r = enter(o, o->kind, o->buf, 0);
+		if (r < 0 && large) {
+			wf_budget_give(o->buf->cap);
+			o->flags &= (uint16_t)~WF_MSG_CHARGED;
+		}
+		return r;
+	}
+	if (o->len <= room)
+		return enter(o, WF_INLINE, NULL, 0);
+	if (atomic_load_explicit(&o->to->ring.mask, memory_order_relaxed) < WF_CELLS_BIG - 1 &&
+	    !atomic_load_explicit(&o->to->big_wanted, memory_order_relaxed))
+		atomic_store_explicit(&o->to->big_wanted, true, memory_order_relaxed);
+	r = wf_buf_alloc(o->len, &copy);
+	if (r < 0)
+		return r == -ENOBUFS ? r : -EAGAIN;
+	to = wf_mem_plain(copy->data, o->len);
+	r = wf_mem_copy(&to, &o->mem, o->len) ? enter(o, WF_POOLED, copy, 0)
+					      : weft_fail(-EINVAL, "op.layout gave no pieces");
+	if (r < 0)
+		wf_buf_release(copy);
+	return r;
+}
+
+static bool eager_allowed(const struct outgoing *o, const struct weft_op *op)
+{
+	if (op->flags & (WEFT_SYNC | WEFT_RENDEZVOUS))
+		return false;
+	return o->buf || op->flags & WEFT_COPY || o->len <= wf_budget.eager;
+}
+
+/* WEFT_COPY: the data is free on return. What a cell cannot hold travels with a copy of weft's own. */
+static int copy_now(struct outgoing *o)
+{
+	struct weft_buf *copy;
+	struct wf_mem to;
+	int r;
+
+	if (o->len > wf_budget.limit)
+		return weft_fail(-ENOBUFS, "a copy of %zu bytes is larger than the budget", o->len);
+	r = wf_buf_alloc(o->len, &copy);
+	if (r < 0)
+		return r;
+	to = wf_mem_plain(copy->data, o->len);
+	if (!wf_mem_copy(&to, &o->mem, o->len)) {
+		wf_buf_release(copy);
+		return weft_fail(-EINVAL, "op.layout gave no pieces");
+	}
+	o->buf = copy;
+	o->kind = WF_POOLED;
+	return 0;
+}
+
+/* Starts what goes eagerly and is to be told of: 0, with the handle if one is wanted; or as start_eager. */
+static int start_told(struct outgoing *o, const struct weft_op *op, struct weft_req **ret_req)
+{
+	struct weft_req *r = wf_req_new(WF_SEND);
+	int err;
+
+	if (!r)
+		return -ENOMEM;
+	r->from = o->from;
+	err = wf_req_observe(r, op, ret_req != NULL, o->from);
+	if (err < 0) {
+		wf_req_put(r);
+		return err;
+	}
+	err = start_eager(o);
+	if (err < 0) {
+		wf_req_unobserve(r);
+		return err;
+	}
+	r->st.from = o->id;
+	r->st.tag = o->tag;
+	r->st.len = o->len;
+	if (ret_req)
+		*ret_req = r;
+	wf_lock(&wf_user_lock);
+	wf_req_end_locked(r, 0);
+	wf_unlock(&wf_user_lock);
+	return 0;
+}
+
+/* Starts a send: WEFT_DONE, 0 (*ret_req if asked for), or an error: then nothing happened. */
+static int start(struct outgoing *o, const struct weft_op *op, struct weft_req **ret_req)
+{
+	struct weft_req *unwanted;
+	bool tells = op->done || op->queue;
+	int r;
+
+	if (op->flags & WEFT_COPY && (op->flags & (WEFT_SYNC | WEFT_RENDEZVOUS) || o->len > wf_budget.eager)) {
+		r = copy_now(o);
+		if (r < 0)
+			return r;
+	}
+	if (!eager_allowed(o, op))
+		return start_announced(o, op, ret_req != NULL, ret_req ? ret_req : &unwanted);
+	if (o->from->limit && atomic_load_explicit(&o->from->under_way, memory_order_relaxed) >= o->from->limit)
+		return weft_fail(-EAGAIN, "the port's limit of %u operations is reached", o->from->limit);
+	r = tells ? start_told(o, op, ret_req) : start_eager(o);
+	if (r == 0) {
+		count_sent(o->from, o->len);
+		return tells ? 0 : WEFT_DONE;
+	}
+	if (r != -EAGAIN && r != -ENOBUFS)
+		return r;
+	if (op->flags & WEFT_COPY)
+		return weft_fail(-EAGAIN, "no room for a copy now");
+	return start_announced(o, op, ret_req != NULL, ret_req ? ret_req : &unwanted);
+}
+
+/* From whom, to whom, what: all that is checked before anything happens. A buffer is under way after this. */
+static int prepare(struct outgoing *o, struct weft_port *from, const struct weft_op *op)
+{
+	int r;
+
+	memset(o, 0, sizeof(*o));
+	o->from = from;
+	o->context = atomic_load_explicit(&from->ring.context, memory_order_relaxed);
+	o->allow = from->proto ? WF_TAIL_FOREIGN : 0;
+	o->tag = from->proto ? 0 : op->tag;
+	o->head = op->head;
+	o->flags = op->flags & WEFT_READY ? WF_MSG_READY : 0;
+	if (wf_unlikely(atomic_load_explicit(&from->broken, memory_order_relaxed)))
+		return weft_fail(-ECONNRESET, "a member of the port has ended");
+	r = wf_peer_id(from, op->peer, &o->id);
+	if (r == 0)
+		r = find(o);
+	if (r < 0)
+		return r;
+	if (wf_unlikely(o->to->proto != from->proto) && !wf_proto_same(o->to->proto, from->proto))
+		return weft_fail(-EPROTO, "the ports speak different protocols");
+	if (!op->buf) {
+		r = wf_mem_of(op, &o->mem);
+		o->len = o->mem.len;
+		return r;
+	}
+	r = wf_buf_send_begin(op->buf, op->flags & WEFT_KEEP, &o->buf);
+	if (r < 0)
+		return r;
+	o->kind = WF_HANDED;
+	o->len = o->buf->len;
+	if (wf_buf_is_shared(o->buf))
+		o->flags |= WF_MSG_SHARED;
+	return 0;
+}
+
+/* The send came to nothing: the buffer is its user's again, a copy goes home. */
+static void unprepare(struct outgoing *o)
+{
+	if (!o->buf)
+		return;
+	if (o->kind == WF_HANDED)
+		wf_buf_send_undo(o->buf);
+	else
+		wf_buf_release(o->buf);
+}
+
+/* Nobody sleeps there who would see the announcement: if a receive is posted, match it ourselves. */
+static void help(struct weft_port *to)
+{
+	if (!atomic_load_explicit(&to->ring.sleeper, memory_order_relaxed))
+		wf_port_progress(to);
+}
+
+int weft_send_post(struct weft_port *from, const struct weft_op *theirs, struct weft_req **ret_req)
+{
+	struct outgoing o;
+	struct weft_op op;
+	int r = wf_enter();
+
+	if (r < 0)
+		return r;
+	from = from ? from : wf_self.port;
+	r = wf_op_read_send(from, theirs, &op);
+	if (r == 0)
+		r = prepare(&o, from, &op);
+	if (r < 0)
+		return r;
+	r = start(&o, &op, ret_req);
+	if (r < 0) {
+		unprepare(&o);
+		return r;
+	}
+	if (r == WEFT_DONE) {
+		if (ret_req)
+			*ret_req = NULL;
+		return r;
+	}
+	help(o.to);
+	if (ret_req && !op.done && !op.queue && wf_req_over(*ret_req) && (*ret_req)->st.err == 0) {
+		wf_req_collect(*ret_req, NULL);
+		*ret_req = NULL;
+		return WEFT_DONE;
+	}
+	return 0;
+}
+
+/* Full mailbox: room may come in a moment; spilling costs a request. */
+static int linger_for_room(struct outgoing *o, weft_time until)
+{
+	struct wf_linger w;
+	int r;
+
+	wf_linger_init(&w);
+	do {
+		r = start_eager(o);
+	} while (r == -EAGAIN && until != WEFT_NOW &&
+		 !(atomic_load_explicit(&o->to->ring.tail, memory_order_relaxed) & WF_TAIL_SPILLED) && wf_linger(&w));
+	return r;
+}
+
+static int send_wait(struct weft_port *from, const struct weft_op *op, weft_time until)
+{
+	struct weft_req *req;
+	struct outgoing o;
+	int r = prepare(&o, from, op);
+
+	if (r < 0)
+		return r;
+	if (eager_allowed(&o, op)) {
+		r = linger_for_room(&o, until);
+		if (r == 0) {
+			count_sent(from, o.len);
+			return 0;
+		}
+		if (r == -EAGAIN && until == WEFT_NOW)
+			r = wf_late(until);
+		else if (r == -EAGAIN || r == -ENOBUFS)
+			r = 0;
+	}
+	if (r == 0)
+		r = start_announced(&o, op, true, &req);
+	if (r < 0) {
+		unprepare(&o);
+		return r;
+	}
+	return wf_finish(req, until, NULL);
+}
+
+int weft_send(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len, weft_time until)
+{
+	struct weft_op op;
+	int r = wf_enter();
+
+	if (wf_unlikely(r < 0))
+		return r;
+	if (wf_unlikely(wf_self.in_callback))
+		return weft_fail(-EDEADLK, "weft_send inside a callback: use weft_send_post");
+	if (wf_likely(!from && len <= WF_BODY && tag != WEFT_ANY_TAG && data)) {
+		struct weft_port *p = wf_port_by_id(to);
+		struct wf_cell *c;
+		uint32_t pos;
+
+		if (wf_likely(p && wf_ring_claim(&p->ring, to, 0, 0, &pos, &c) == WF_CLAIMED)) {
+			c->kind = WF_INLINE;
+			c->flags = 0;
+			c->len = (uint32_t)len;
+			c->index = WEFT_NOBODY;
+			c->src = wf_self.id;
+			c->tag = tag;
+			wf_copy_small(c->body, data, len);
+			publish(p, c, pos);
+			count_sent(wf_self.port, len);
+			return 0;
+		}
+	}
+	memset(&op, 0, sizeof(op));
+	op.peer = to;
+	op.tag = tag;
+	memcpy(&op.data, &data, sizeof(data));  /* only read */
+	op.len = len;
+	from = from ? from : wf_self.port;
+	if (to == WEFT_ALL)
+		return weft_fail(-EOPNOTSUPP, "sending to WEFT_ALL is not served yet");
+	if (tag == WEFT_ANY_TAG && !from->proto)
+		return weft_fail(-EINVAL, "WEFT_ANY_TAG may not be sent");
+	if (from->proto && from->proto->head_len)
+		return weft_fail(-EINVAL, "the port speaks %s: its header goes by weft_send_post", from->proto->name);
+	return send_wait(from, &op, until);
+}
+
+int weft_buf_send(struct weft_port *from, weft_id to, uint64_t tag, struct weft_buf *buf, weft_time until)
+{
+	struct weft_op op;
+	int r = wf_enter();
+
+	if (r < 0)
+		return r;
+	if (wf_self.in_callback)
+		return weft_fail(-EDEADLK, "weft_buf_send inside a callback: use weft_send_post");
+	from = from ? from : wf_self.port;
+	memset(&op, 0, sizeof(op));
+	op.size = sizeof(op);
+	op.peer = to;
+	op.tag = tag;
+	op.buf = buf;
+	if (!buf)
+		return weft_fail(-EINVAL, "buf is NULL");
+	r = wf_op_read_send(from, &op, &op);
+	return r < 0 ? r : send_wait(from, &op, until);
+}

@@ -1,0 +1,191 @@
+/* table.c - see table.h. Everything here but look-ups is under one lock: opening is not hot. */
+#include "port/table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define PORTS_AT_ONCE 64
+#define PAGE 4096u
+
+weft_id wf_process_id;
+struct wf_gone wf_gone;
+_Atomic(struct wf_slot *) wf_slots[1u << (WF_LOCAL_BITS - 10)];
+
+static struct wf_lock table_lock;
+static struct wf_node free_ports;       /* oldest first: a stale pointer stays stale longer */
+static struct wf_node all_ports;
+static uint32_t fresh = 1;              /* local numbers never used begin here; 0 is the process */
+
+/* Numbers given back, oldest first. */
+static struct {
+	uint32_t *local;
+	uint16_t *generation;           /* by local number, the one to be used next */
+	uint32_t head, count, room, generations;
+} used;
+
+/* Pages are touched one by one as ports are first used. */
+static struct weft_port *map_port(void)
+{
+	static char *next, *end;
+	char *m = next;
+
+	if (next == end) {
+		m = mmap(NULL, PORTS_AT_ONCE * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (m == MAP_FAILED)
+			return NULL;
+		madvise(m, PORTS_AT_ONCE * PAGE, MADV_DONTDUMP);
+		end = m + PORTS_AT_ONCE * PAGE;
+	}
+	next = m + PAGE;
+	return (struct weft_port *)(void *)m;
+}
+
+struct weft_port *wf_port_new(void)
+{
+	struct wf_node *n;
+	struct weft_port *p;
+
+	wf_lock(&table_lock);
+	n = wf_list_pop(&free_ports);
+	p = n ? wf_of(n, struct weft_port, all) : map_port();
+	wf_unlock(&table_lock);
+	if (!p)
+		return NULL;
+	atomic_store_explicit(&p->ring.cells, p->cells, memory_order_relaxed);
+	atomic_store_explicit(&p->ring.mask, WF_CELLS_SMALL - 1, memory_order_relaxed);
+	return p;
+}
+
+void wf_port_recycle(struct weft_port *p)
+{
+	wf_lock(&table_lock);
+	wf_list_add(&free_ports, &p->all);
+	wf_unlock(&table_lock);
+}
+
+void wf_port_listed(struct weft_port *p, bool in)
+{
+	wf_lock(&table_lock);
+	if (in)
+		wf_list_add(&all_ports, &p->all);
+	else
+		wf_list_del(&p->all);
+	if (!in) {
+		wf_gone.lost += atomic_load_explicit(&p->lost, memory_order_relaxed);
+		wf_gone.sent += atomic_load_explicit(&p->sent, memory_order_relaxed);
+		wf_gone.bytes_sent += atomic_load_explicit(&p->sent_bytes, memory_order_relaxed);
+		wf_gone.received += p->received;
+		wf_gone.bytes_received += p->received_bytes;
+		wf_gone.copies += p->copies;
+	}
+	wf_unlock(&table_lock);
+}
+
+void wf_port_each(void (*f)(struct weft_port *p, void *arg), void *arg)
+{
+	wf_lock(&table_lock);
+	for (struct wf_node *n = all_ports.next; n && n != &all_ports; n = n->next)
+		f(wf_of(n, struct weft_port, all), arg);
+	wf_unlock(&table_lock);
+}
+
+static int grow(void)
+{
+	uint32_t room = used.room ? used.room * 2 : 1024;
+	uint32_t *local = malloc(room * sizeof(*local));
+	uint16_t *generation = realloc(used.generation, room * sizeof(*generation));
+
+	if (generation)
+		used.generation = generation;
+	if (!local || !generation) {
+		free(local);
+		return weft_fail(-ENOMEM, "no memory for the table of local numbers");
+	}
+	for (uint32_t i = 0; i < used.count; i++)
+		local[i] = used.local[(used.head + i) % used.room];
+	for (uint32_t i = used.generations; i < room; i++)
+		used.generation[i] = 1;
+	free(used.local);
+	used.local = local;
+	used.head = 0;
+	used.room = used.generations = room;
+	return 0;
+}
+
+static int make_table(uint32_t local)
+{
+	struct wf_slot *table = atomic_load_explicit(&wf_slots[local / WF_SLOTS_PER_TABLE], memory_order_relaxed);
+
+	if (local >= used.generations && grow() < 0)
+		return -ENOMEM;
+	if (table)
+		return 0;
+	table = calloc(WF_SLOTS_PER_TABLE, sizeof(*table));
+	if (!table)
+		return weft_fail(-ENOMEM, "no memory for the table of local numbers");
+	/* release: the zeroed slots, to wf_port_by_id. */
+	atomic_store_explicit(&wf_slots[local / WF_SLOTS_PER_TABLE], table, memory_order_release);
+	return 0;
+}
+
+int wf_table_init(weft_id process)
+{
+	int r;
+
+	wf_lock(&table_lock);
+	wf_process_id = process;
+	r = make_table(0);
+	wf_unlock(&table_lock);
+	return r;
+}
+
+static int take_locked(weft_id *ret_id)
+{
+	uint32_t local;
+
+	if (used.count) {
+		local = used.local[used.head];
+		used.head = (used.head + 1) % used.room;
+		used.count--;
+	} else if (fresh < 1u << WF_LOCAL_BITS) {
+		if (make_table(fresh) < 0)
+			return -ENOMEM;
+		local = fresh++;
+	} else {
+		return weft_fail(-ENOSPC, "all 2^20 local numbers are in use or used up");
+	}
+	*ret_id = wf_process_id | (weft_id)used.generation[local] << WF_LOCAL_BITS | local;
+	return 0;
+}
+
+int wf_slot_take(weft_id *ret_id)
+{
+	int r;
+
+	wf_lock(&table_lock);
+	r = take_locked(ret_id);
+	wf_unlock(&table_lock);
+	return r;
+}
+
+void wf_slot_set(weft_id id, struct weft_port *p)
+{
+	uint32_t local = (uint32_t)id & ((1u << WF_LOCAL_BITS) - 1);
+	struct wf_slot *table = atomic_load_explicit(&wf_slots[local / WF_SLOTS_PER_TABLE], memory_order_relaxed);
+
+	if (table)
+		atomic_store_explicit(&table[local % WF_SLOTS_PER_TABLE].port, p, memory_order_release);
+}
+
+void wf_slot_drop(weft_id id)
+{
+	uint32_t local = (uint32_t)id & ((1u << WF_LOCAL_BITS) - 1);
+
+	wf_slot_set(id, NULL);
+	wf_lock(&table_lock);
+	/* Generation 0 is the process's: a number that has used all the others is retired. */
+	if (++used.generation[local] < 1u << WF_GENERATION_BITS)
+		used.local[(used.head + used.count++) % used.room] = local;
+	wf_unlock(&table_lock);
+}

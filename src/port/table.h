@@ -1,0 +1,64 @@
+/* table.h - pages for ports, and which local number is whose.
+ *
+ * Numbers are reused oldest first, each time with the next generation, and retired when the
+ * generations are used up. Looking one up takes no lock: tables are only added, and a port found under a
+ * stale number has another id (ring.h).
+ */
+#ifndef WF_PORT_TABLE_H
+#define WF_PORT_TABLE_H
+
+#include "port/port.h"
+
+#define WF_LOCAL_BITS 20
+#define WF_GENERATION_BITS 12
+#define WF_SLOTS_PER_TABLE 1024u
+
+extern weft_id wf_process_id;           /* set at init, then constant */
+
+struct wf_slot {
+	_Atomic(struct weft_port *) port;
+};
+extern _Atomic(struct wf_slot *) wf_slots[1u << (WF_LOCAL_BITS - 10)];
+
+int wf_table_init(weft_id process);
+
+/* A closed port, its ring empty; NULL: no memory. */
+struct weft_port *wf_port_new(void);
+void wf_port_recycle(struct weft_port *p);
+
+int wf_slot_take(weft_id *ret_id);              /* a number, nobody's yet; -ENOSPC, -ENOMEM */
+void wf_slot_set(weft_id id, struct weft_port *p);
+void wf_slot_drop(weft_id id);
+
+/* [any] The port without context that has, or had, this id; NULL: none of this process. */
+static inline struct weft_port *wf_port_by_id(weft_id id)
+{
+	uint32_t local = (uint32_t)id & ((1u << WF_LOCAL_BITS) - 1);
+	struct wf_slot *table;
+
+	if (wf_unlikely(id >> 32 != wf_process_id >> 32))
+		return NULL;
+	/* acquire: the table's, then the port's first words. */
+	table = atomic_load_explicit(&wf_slots[local / WF_SLOTS_PER_TABLE], memory_order_acquire);
+	return table ? atomic_load_explicit(&table[local % WF_SLOTS_PER_TABLE].port, memory_order_acquire) : NULL;
+}
+
+/* Is (@id) open now? A hint, as everything about others is. */
+static inline bool wf_id_lives(weft_id id)
+{
+	struct weft_port *p = wf_port_by_id(id);
+
+	return p && atomic_load_explicit(&p->ring.id, memory_order_acquire) == id;
+}
+
+/* What ports counted that have ended since; under the table's lock. */
+struct wf_gone {
+	uint64_t lost, sent, received, bytes_sent, bytes_received, copies;
+};
+extern struct wf_gone wf_gone;
+
+/* Every port that is open, under the table's lock: f(p, arg). For state, close and the end of members. */
+void wf_port_each(void (*f)(struct weft_port *p, void *arg), void *arg);
+void wf_port_listed(struct weft_port *p, bool in);
+
+#endif

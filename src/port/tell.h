@@ -1,0 +1,20 @@
+/* tell.h - ends that go to a callback or into a queue. */
+#ifndef WF_PORT_TELL_H
+#define WF_PORT_TELL_H
+
+#include "port/port.h"
+
+/* [any; a port's lock may be held] The end in r->st goes to r->queue or r->done; r is then theirs. */
+void wf_tell(struct weft_req *r);
+
+/* An event of a port: @done(@st) as a callback. Nothing if memory is short: counters tell it too. */
+void wf_tell_event(weft_done_fn done, const struct weft_status *st);
+
+void wf_callback_add(struct weft_req *r);       /* r->done will be called */
+bool wf_callbacks_pending(void);
+int wf_callbacks_run(void);             /* runs what is there unless another thread does: how many */
+
+void wf_queue_name(struct weft_queue *q);       /* an operation will end there */
+void wf_queue_unname(struct weft_queue *q);
+
+#endif

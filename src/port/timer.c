@@ -1,0 +1,137 @@
+/* timer.c - see timer.h. The heap's lock is a leaf: a request leaves the heap when it ends, under its port's lock. */
+#include "port/timer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "port/cancel.h"
+#include "port/listener.h"
+#include "port/port.h"
+
+static struct wf_lock heap_lock;
+static struct {
+	struct weft_req **of;
+	uint32_t count, room;
+} heap;
+
+static void place(uint32_t i, struct weft_req *r)
+{
+	heap.of[i] = r;
+	r->timer = i + 1;
+}
+
+static void rise(uint32_t i, struct weft_req *r)
+{
+	while (i && heap.of[(i - 1) / 2]->expires > r->expires) {
+		place(i, heap.of[(i - 1) / 2]);
+		i = (i - 1) / 2;
+	}
+	place(i, r);
+}
+
+static void sink(uint32_t i, struct weft_req *r)
+{
+	for (uint32_t k; (k = 2 * i + 1) < heap.count; i = k) {
+		if (k + 1 < heap.count && heap.of[k + 1]->expires < heap.of[k]->expires)
+			k++;
+		if (heap.of[k]->expires >= r->expires)
+			break;
+		place(i, heap.of[k]);
+	}
+	place(i, r);
+}
+
+static void remove_locked(struct weft_req *r)
+{
+	uint32_t i = r->timer - 1;
+	struct weft_req *last = heap.of[--heap.count];
+
+	r->timer = 0;
+	if (last == r)
+		return;
+	if (i && heap.of[(i - 1) / 2]->expires > last->expires)
+		rise(i, last);
+	else
+		sink(i, last);
+}
+
+int wf_timer_add(struct weft_req *r)
+{
+	bool first;
+
+	wf_lock(&heap_lock);
+	if (heap.count == heap.room) {
+		uint32_t room = heap.room ? 2 * heap.room : 64;
+		struct weft_req **of = realloc(heap.of, room * sizeof(struct weft_req *));
+
+		if (!of) {
+			wf_unlock(&heap_lock);
+			return weft_fail(-ENOMEM, "no memory for a timer");
+		}
+		heap.of = of;
+		heap.room = room;
+	}
+	rise(heap.count++, r);
+	first = heap.of[0] == r;
+	wf_unlock(&heap_lock);
+	if (first)
+		wf_listener_wake();
+	return 0;
+}
+
+void wf_timer_remove(struct weft_req *r)
+{
+	wf_lock(&heap_lock);
+	if (r->timer)
+		remove_locked(r);
+	wf_unlock(&heap_lock);
+}
+
+weft_time wf_timers_next(void)
+{
+	weft_time t;
+
+	wf_lock(&heap_lock);
+	t = heap.count ? heap.of[0]->expires : WEFT_FOREVER;
+	wf_unlock(&heap_lock);
+	return t;
+}
+
+/* The earliest request and its port, if it has expired. It may end as soon as the lock is free. */
+static struct weft_req *due(weft_time now, struct weft_port **ret_at, weft_time *ret_next)
+{
+	struct weft_req *r = NULL;
+
+	wf_lock(&heap_lock);
+	*ret_next = heap.count ? heap.of[0]->expires : WEFT_FOREVER;
+	if (*ret_next <= now) {
+		r = heap.of[0];
+		*ret_at = r->at;
+	}
+	wf_unlock(&heap_lock);
+	return r;
+}
+
+weft_time wf_timers_run(void)
+{
+	struct weft_port *at = NULL;
+	struct weft_req *r;
+	weft_time next;
+
+	while ((r = due(wf_now(), &at, &next)) != NULL) {
+		bool still;
+
+		wf_lock(&at->lock);
+		/* A request in the heap has not ended, and cannot while we hold its port. */
+		wf_lock(&heap_lock);
+		still = r->timer && r->timer <= heap.count && heap.of[r->timer - 1] == r && r->at == at;
+		if (still)
+			remove_locked(r);
+		wf_unlock(&heap_lock);
+		if (still)
+			wf_cancel_locked(r, -ETIMEDOUT);
+		wf_unlock(&at->lock);
+	}
+	return next;
+}

@@ -1,0 +1,290 @@
+/* wait.c - see wait.h.
+ *
+ * A waiter looks at its requests and makes progress at the ports where they wait: what has arrived there it
+ * takes to its receives, whoever posted them. A send that was announced is matched by its receiver, or by the waiter
+ * itself when the receiver computes. Before it sleeps a waiter names itself in its requests and in the
+ * mailboxes, passes a heavy fence and looks again (park.h).
+ */
+#include "port/wait.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/tsan.h"
+#include "port/cancel.h"
+#include "port/drain.h"
+#include "port/listener.h"
+#include "port/request.h"
+#include "port/self.h"
+#include "port/tell.h"
+
+#define PORTS_AT_HAND 8
+
+static struct wf_parker *next_sleeper_locked(struct weft_port *p)
+{
+	if (!wf_list_empty(&p->waiters))
+		return wf_of(p->waiters.next, struct wf_waiter, link)->parker;
+	return p->told_wants ? &wf_listener_parker : NULL;
+}
+
+/* Names the mailbox's sleeper anew; true if that is another one, who has not looked since. */
+static bool name_sleeper_locked(struct weft_port *p)
+{
+	struct wf_parker *now = next_sleeper_locked(p);
+
+	if (now == atomic_load_explicit(&p->ring.sleeper, memory_order_relaxed))
+		return false;
+	/* relaxed: who sleeps passes a heavy fence before its last look. */
+	atomic_store_explicit(&p->ring.sleeper, now, memory_order_relaxed);
+	return now != NULL;
+}
+
+void wf_wait_at_locked(struct weft_port *p, struct wf_waiter *w)
+{
+	w->port = p;
+	wf_list_add(&p->waiters, &w->link);
+	p->probing += w->probes;
+	name_sleeper_locked(p);
+}
+
+/* Called while somebody else takes over: he must look once, as we may have left something. */
+static void hand_over(struct weft_port *p)
+{
+	struct wf_parker *sleeper = atomic_load_explicit(&p->ring.sleeper, memory_order_relaxed);
+
+	if (!sleeper)
+		return;
+	if (sleeper != &wf_listener_parker) {
+		wf_wake(sleeper);
+		return;
+	}
+	wf_fence_heavy();                                               /* F1, on the listener's behalf */
+	if (wf_ring_waiting(&p->ring))
+		wf_listener_ring(p);
+}
+
+void wf_unwait(struct wf_waiter *w)
+{
+	struct weft_port *p = w->port;
+	bool another;
+
+	wf_lock(&p->lock);
+	wf_list_del(&w->link);
+	p->probing -= w->probes;
+	another = name_sleeper_locked(p);
+	wf_unlock(&p->lock);
+	if (another)
+		hand_over(p);
+}
+
+void wf_attend_locked(struct weft_port *p)
+{
+	if (name_sleeper_locked(p))
+		hand_over(p);
+}
+
+/* What a wait has set up in order to sleep; cleanup of a cancelled thread takes it down. */
+struct sleep {
+	struct weft_req **reqs;
+	int n;
+	struct wf_parker *parker;
+	struct wf_waiter hand[PORTS_AT_HAND], *at;
+	int ports, room;
+};
+
+static bool knows(const struct sleep *s, const struct weft_port *p)
+{
+	for (int i = 0; i < s->ports; i++)
+		if (s->at[i].port == p)
+			return true;
+	return false;
+}
+
+/* False: no memory to name another mailbox; then sleep is short. */
+static bool wait_at(struct sleep *s, struct weft_port *p)
+{
+	if (knows(s, p))
+		return true;
+	if (s->ports == s->room)
+		return false;
+	s->at[s->ports] = (struct wf_waiter){ .parker = s->parker };
+	wf_lock(&p->lock);
+	wf_wait_at_locked(p, &s->at[s->ports++]);
+	wf_unlock(&p->lock);
+	return true;
+}
+
+static bool lie_down(struct sleep *s)
+{
+	bool all = true;
+
+	s->at = s->hand;
+	s->room = PORTS_AT_HAND;
+	s->ports = 0;
+	if (s->n > PORTS_AT_HAND) {
+		struct wf_waiter *more = malloc((size_t)s->n * sizeof(*more));
+
+		if (more) {
+			s->at = more;
+			s->room = s->n;
+		}
+	}
+	wf_park_begin(s->parker);
+	for (int i = 0; i < s->n; i++) {
+		struct weft_req *r = s->reqs[i];
+
+		if (!r || wf_req_over(r))
+			continue;
+		/* relaxed: ordered by the heavy fence that follows. */
+		atomic_store_explicit(&r->waiter, s->parker, memory_order_relaxed);
+		if (r->what == WF_RECV && r->at)
+			all &= wait_at(s, r->at);
+	}
+	return all;
+}
+
+static void get_up(void *arg)
+{
+	struct sleep *s = arg;
+
+	wf_park_end(s->parker);
+	for (int i = 0; i < s->ports; i++)
+		wf_unwait(&s->at[i]);
+	s->ports = 0;
+	for (int i = 0; i < s->n; i++)
+		if (s->reqs[i])
+			atomic_store_explicit(&s->reqs[i]->waiter, NULL, memory_order_relaxed);
+	if (s->at != s->hand)
+		free(s->at);
+	s->at = s->hand;
+	wf_self.waiting = false;
+}
+
+static int count_over(struct weft_req **reqs, int n)
+{
+	int over = 0;
+
+	for (int i = 0; i < n; i++)
+		over += reqs[i] && wf_req_over(reqs[i]);
+	return over;
+}
+
+/* Looks, and makes progress where something may have arrived: how many are over. */
+static int look(struct weft_req **reqs, int n, bool help)
+{
+	struct weft_port *last = NULL;
+	int over = 0;
+
+	for (int i = 0; i < n; i++) {
+		struct weft_req *r = reqs[i];
+
+		if (!r)
+			continue;
+		if (!wf_req_over(r) && r->at && r->at != last && (help || r->what == WF_RECV)) {
+			last = r->at;
+			wf_port_progress(last);
+		}
+		over += wf_req_over(r);
+	}
+	return over;
+}
+
+static bool anything(const struct sleep *s)
+{
+	for (int i = 0; i < s->ports; i++)
+		if (wf_ring_waiting(&s->at[i].port->ring))
+			return true;
+	return wf_callbacks_pending();
+}
+
+/* Returns after the sleep, woken, late or not needed. */
+static void sleep_once(struct weft_req **reqs, int n, int min, weft_time until)
+{
+	struct sleep s = { .reqs = reqs, .n = n, .parker = &wf_self.port->parker };
+	weft_time alarm = until;
+
+	if (!lie_down(&s)) {
+		weft_time soon = weft_in(WEFT_MS);
+
+		alarm = soon < until ? soon : until;
+	}
+	wf_fence_heavy();                                               /* F1 */
+	if (count_over(reqs, n) < min && !anything(&s))
+		wf_park(s.parker, alarm, get_up, &s);
+	get_up(&s);
+	wf_self.waiting = true;
+}
+
+int wf_await(struct weft_req **reqs, int n, int min, weft_time until)
+{
+	struct wf_linger w;
+	int over = look(reqs, n, until == WEFT_NOW), r = 0;
+
+	if (over >= min)
+		return 0;
+	if (until == WEFT_NOW)
+		return -EAGAIN;
+	if (wf_self.in_callback)
+		return weft_fail(-EDEADLK, "waiting inside a callback");
+	wf_self.waiting = true;
+	wf_linger_init(&w);
+	for (;;) {
+		if (wf_unlikely(wf_callbacks_pending()))
+			wf_callbacks_run();
+		if ((over = look(reqs, n, false)) >= min)
+			break;
+		if (wf_linger(&w))
+			continue;
+		if (wf_past(until)) {
+			r = -ETIMEDOUT;
+			break;
+		}
+		/* Nobody may be looking where our sends wait. */
+		if ((over = look(reqs, n, true)) >= min)
+			break;
+		sleep_once(reqs, n, min, until);
+		w.spins = 1;                    /* woken: look, and if it was for nothing sleep again soon */
+		w.yields = UINT32_MAX / 2;
+		w.began = 1;
+	}
+	wf_self.waiting = false;
+	if (wf_unlikely(wf_callbacks_pending()))
+		wf_listener_wake();             /* what came in the last moment */
+	return r;
+}
+
+/* A cancelled thread's operation ends with it. */
+static void abandon(void *arg)
+{
+	struct weft_req *r = arg;
+
+	wf_self.waiting = false;
+	weft_req_cancel(r);
+	weft_req_free(r);
+}
+
+static int await_one(struct weft_req *r, weft_time until)
+{
+	int err;
+
+	pthread_cleanup_push(abandon, r);
+	err = wf_await(&r, 1, 1, until);
+	pthread_cleanup_pop(0);
+	return err;
+}
+
+int wf_finish(struct weft_req *r, weft_time until, struct weft_status *ret_st)
+{
+	int late = await_one(r, until), err;
+
+	if (late) {
+		weft_req_cancel(r);
+		await_one(r, WEFT_FOREVER);
+	}
+	err = wf_req_collect(r, ret_st);
+	if (late && err == -ECANCELED)
+		return wf_late(until);
+	return err;
+}

@@ -1,0 +1,21 @@
+/* wait.h - waiting for requests: look, make progress, linger, sleep. */
+#ifndef WF_PORT_WAIT_H
+#define WF_PORT_WAIT_H
+
+#include "port/port.h"
+
+/* Waits until @min of the @n requests that are not NULL are over: 0, -ETIMEDOUT, -EAGAIN. Makes progress where
+ * they wait and runs callbacks. */
+int wf_await(struct weft_req **reqs, int n, int min, weft_time until);
+
+/* A blocking call's own operation: waits for it and collects it; past @until takes it back, and if that is too late
+ * waits for its end all the same. The operation's result, or -ETIMEDOUT, -EAGAIN. */
+int wf_finish(struct weft_req *r, weft_time until, struct weft_status *ret_st);
+
+/* Joins and leaves the waiters of a port. The first of them is the mailbox's sleeper; then the listener, if receives
+ * there tell their end; else nobody. */
+void wf_wait_at_locked(struct weft_port *p, struct wf_waiter *w);
+void wf_unwait(struct wf_waiter *w);            /* takes the lock; passes the sleeper's part on */
+void wf_attend_locked(struct weft_port *p);     /* told_wants has changed */
+
+#endif

@@ -1,0 +1,262 @@
+/* test_state.c - what goes on, seen from inside: counters, the four queues, and a walk over ports,
+ * what is queued and who waits for whom. */
+#include "crew.h"
+
+enum { LARGE = 1 << 20 };
+
+TEST(messages_and_bytes_are_counted_per_port_and_for_the_process)
+{
+	unsigned char mem[100] = { 0 };
+
+	job_begin(0);
+	struct weft_port *from = port_new(0), *to = port_new(0);
+	struct weft_stats before = stats_of(NULL);
+	for (int i = 0; i < 10; i++)
+		CHECK_OK(weft_send(from, port_id(to), 1, mem, sizeof(mem), SOON));
+	CHECK_EQ(stats_of(from).sent, 10);
+	CHECK_EQ(stats_of(from).bytes_sent, 1000);
+	CHECK_EQ(stats_of(from).received, 0);
+	for (int i = 0; i < 6; i++)
+		CHECK_OK(weft_recv(to, WEFT_ANY, 1, mem, sizeof(mem), SOON, NULL));
+	CHECK_EQ(stats_of(to).received, 6);
+	CHECK_EQ(stats_of(to).bytes_received, 600);
+	CHECK_EQ(stats_of(to).sent, 0);
+	CHECK_EQ(stats_of(NULL).sent - before.sent, 10);
+	CHECK_EQ(stats_of(NULL).received - before.received, 6);
+	CHECK_EQ(stats_of(NULL).bytes_sent - before.bytes_sent, 1000);
+	CHECK_EQ(stats_of(NULL).bytes_received - before.bytes_received, 600);
+	/* What a port counted is not forgotten by the process when the port closes. */
+	CHECK_OK(weft_port_close(from, SOON));
+	CHECK_OK(weft_port_close(to, SOON));
+	CHECK_EQ(stats_of(NULL).sent - before.sent, 10);
+	CHECK_EQ(stats_of(NULL).received - before.received, 6);
+	job_end();
+}
+
+TEST(the_lengths_of_the_four_queues_are_told)
+{
+	unsigned char *mem = memory(LARGE), *got = memory(LARGE);
+	struct weft_req *recv[2] = { NULL }, *send[3] = { NULL };
+	struct weft_msg *msg = NULL;
+	uint64_t v = 1;
+
+	job_begin(0);
+	struct weft_port *from = port_new(0), *to = port_new(0);
+	struct weft_stats s = stats_of(NULL);
+	CHECK(s.expected == 0 && s.unexpected == 0 && s.requested == 0 && s.unrequested == 0);
+	/* Expected: receives nobody has sent to. */
+	MUST_OK(recv_post(to, 0, WEFT_ANY, 8, got, 8, &recv[0]));
+	MUST_OK(recv_post(to, 0, WEFT_ANY, 9, got, 8, &recv[1]));
+	CHECK_EQ(stats_of(NULL).expected, 2);
+	CHECK_EQ(stats_of(to).expected, 2);
+	/* Unexpected: arrived, and nobody has asked. */
+	for (int i = 0; i < 3; i++)
+		CHECK_OK(weft_send(from, port_id(to), 1, &v, 8, SOON));
+	CHECK_NOTHING(to, WEFT_ANY, 5);
+	CHECK_EQ(stats_of(NULL).unexpected, 3);
+	/* Unrequested: announced, and nobody has asked: the sender's. */
+	MUST_OK(send_post(from, 0, port_id(to), 2, mem, LARGE, &send[0]));
+	MUST_OK(send_post(from, WEFT_RENDEZVOUS, port_id(to), 2, mem, 8, &send[1]));
+	CHECK_NOTHING(to, WEFT_ANY, 5);
+	CHECK_EQ(stats_of(NULL).unrequested, 2);
+	/* Requested: asked for, and its memory still at the sender. */
+	MUST_OK(weft_probe(to, WEFT(op, .peer = WEFT_ANY, .tag = 2), SOON, &msg, NULL));
+	CHECK_EQ(stats_of(NULL).unrequested, 1);
+	CHECK_EQ(stats_of(NULL).requested, 1);
+	CHECK_OK(recv_op(to, WEFT(op, .msg = msg, .data = got, .len = LARGE), NULL));
+	CHECK_OK(weft_req_wait(&send[0], SOON, NULL));
+	CHECK_OK(weft_recv(to, WEFT_ANY, 2, got, LARGE, SOON, NULL));
+	CHECK_OK(weft_req_wait(&send[1], SOON, NULL));
+	for (int i = 0; i < 3; i++)
+		CHECK_NEXT(to, WEFT_ANY, 1, 1);
+	for (int i = 0; i < 2; i++) {
+		CHECK_OK(weft_req_cancel(recv[i]));
+		CHECK_EQ(weft_req_wait(&recv[i], SOON, NULL), -ECANCELED);
+	}
+	s = stats_of(NULL);
+	CHECK(s.expected == 0 && s.unexpected == 0 && s.requested == 0 && s.unrequested == 0);
+	CHECK_OK(weft_port_close(from, SOON));
+	CHECK_OK(weft_port_close(to, SOON));
+	job_end();
+	free(mem);
+	free(got);
+}
+
+TEST(a_send_with_ready_that_finds_no_receive_posted_is_slower_and_counted)
+{
+	struct weft_req *recv = NULL, *sent = NULL;
+	uint64_t v = 1, got = 0;
+
+	job_begin(0);
+	struct weft_port *from = port_new(0), *to = port_new(0);
+	MUST_OK(recv_post(to, 0, WEFT_ANY, 1, &got, 8, &recv));
+	CHECK(send_post(from, WEFT_READY, port_id(to), 1, &v, 8, &sent) >= 0);
+	CHECK_OK(weft_req_wait(&recv, SOON, NULL));
+	CHECK_OK(weft_req_wait(&sent, SOON, NULL));
+	CHECK_EQ(stats_of(NULL).ready_missed, 0);
+	CHECK(send_post(from, WEFT_READY, port_id(to), 1, &v, 8, &sent) >= 0);
+	CHECK_NEXT(to, WEFT_ANY, 1, 1);
+	CHECK_OK(weft_req_wait(&sent, SOON, NULL));
+	CHECK_EQ(stats_of(NULL).ready_missed, 1);
+	CHECK_OK(weft_port_close(from, SOON));
+	CHECK_OK(weft_port_close(to, SOON));
+	job_end();
+}
+
+TEST(a_smaller_struct_of_an_older_program_is_filled_as_far_as_it_goes)
+{
+	struct weft_stats stats;
+	struct weft_port_info info;
+
+	job_begin(0);
+	memset(&stats, 0xee, sizeof(stats));
+	stats.size = offsetof(struct weft_stats, wakes);
+	CHECK_OK(weft_stats_get(NULL, &stats));
+	CHECK(stats.sent != UINT64_C(0xeeeeeeeeeeeeeeee));
+	CHECK(stats.wakes == UINT64_C(0xeeeeeeeeeeeeeeee));
+	CHECK(stats.dir_messages == UINT64_C(0xeeeeeeeeeeeeeeee));
+	memset(&info, 0xee, sizeof(info));
+	info.size = offsetof(struct weft_port_info, context);
+	CHECK_OK(weft_port_stat(NULL, &info));
+	CHECK(info.id == weft_self());
+	CHECK(info.context == UINT64_C(0xeeeeeeeeeeeeeeee));
+	job_end();
+}
+
+/* Walks over what goes on and counts the items that are like this one; 0 and "": any. */
+static int state_count(uint32_t kind, weft_id who, weft_id whom, uint64_t tag, uint64_t len, const char *text)
+{
+	struct weft_state *state = NULL;
+	struct weft_state_item item = { .size = sizeof(item) };
+	int n = 0, r;
+
+	MUST_OK(weft_state_open(getpid(), &state));
+	while ((r = weft_state_next(state, &item)) == 0) {
+		CHECK(item.kind >= WEFT_STATE_PORT && item.kind <= WEFT_STATE_WAITER);
+		CHECK(memchr(item.text, 0, sizeof(item.text)) != NULL);
+		n += item.kind == kind && (!who || item.who == who) && (!whom || item.whom == whom) &&
+		     (!tag || item.tag == tag) && (!len || item.len == len) &&
+		     (!*text || strstr(item.text, text));
+	}
+	CHECK_EQ(r, WEFT_DONE);
+	CHECK_OK(weft_state_close(state));
+	return n;
+}
+
+static void enter_named(void *arg)
+{
+	CHECK_OK(weft_thread_leave());
+	CHECK_OK(weft_thread_enter("baker"));
+	*(weft_id *)arg = weft_self();
+}
+
+TEST(a_walk_shows_the_ports_with_their_names)
+{
+	struct weft_port *port = NULL;
+	struct mate mate;
+	weft_id baker = 0;
+
+	job_begin(0);
+	mate_start(&mate);
+	mate_run(&mate, enter_named, &baker);
+	MUST_OK(weft_port_open(WEFT(port_opts, .name = "counter"), &port));
+	CHECK_EQ(state_count(WEFT_STATE_PORT, port_id(port), 0, 0, 0, "counter"), 1);
+	CHECK_EQ(state_count(WEFT_STATE_PORT, baker, 0, 0, 0, "baker"), 1);
+	CHECK(state_count(WEFT_STATE_PORT, weft_self(), 0, 0, 0, "") == 1);
+	CHECK(state_count(WEFT_STATE_PORT, weft_process(), 0, 0, 0, "") == 1);
+	weft_id gone = port_id(port);
+	CHECK_OK(weft_port_close(port, SOON));
+	CHECK_EQ(state_count(WEFT_STATE_PORT, gone, 0, 0, 0, ""), 0);
+	mate_stop(&mate);
+	job_end();
+}
+
+TEST(a_walk_shows_what_is_queued)
+{
+	unsigned char mem[64] = { 0 };
+	struct weft_req *recv = NULL, *send = NULL;
+	unsigned char got[64];
+
+	job_begin(0);
+	struct weft_port *from = port_new(0), *to = port_new(0);
+	CHECK_OK(weft_send(from, port_id(to), 1001, mem, 40, SOON));
+	MUST_OK(send_post(from, WEFT_SYNC, port_id(to), 1002, mem, 41, &send));
+	MUST_OK(recv_post(to, 0, port_id(from), 1003, got, 42, &recv));
+	CHECK_NOTHING(to, WEFT_ANY, 5);
+	CHECK_EQ(state_count(WEFT_STATE_QUEUED, 0, 0, 1001, 40, ""), 1);
+	CHECK_EQ(state_count(WEFT_STATE_QUEUED, 0, 0, 1002, 41, ""), 1);
+	CHECK_EQ(state_count(WEFT_STATE_QUEUED, 0, 0, 1003, 0, ""), 1);
+	CHECK_OK(weft_recv(to, WEFT_ANY, 1001, got, 64, SOON, NULL));
+	CHECK_OK(weft_recv(to, WEFT_ANY, 1002, got, 64, SOON, NULL));
+	CHECK_OK(weft_req_wait(&send, SOON, NULL));
+	CHECK_OK(weft_send(from, port_id(to), 1003, mem, 42, SOON));
+	CHECK_OK(weft_req_wait(&recv, SOON, NULL));
+	for (uint64_t tag = 1001; tag <= 1003; tag++)
+		CHECK_EQ(state_count(WEFT_STATE_QUEUED, 0, 0, tag, 0, ""), 0);
+	CHECK_OK(weft_port_close(from, SOON));
+	CHECK_OK(weft_port_close(to, SOON));
+	job_end();
+}
+
+static void wait_for(void *arg)
+{
+	uint64_t v;
+
+	CHECK_OK(weft_recv(NULL, *(weft_id *)arg, 1, &v, 8, WEFT_FOREVER, NULL));
+}
+
+TEST(a_walk_shows_who_waits_and_the_process_how_many_are_asleep)
+{
+	struct mate mate;
+	uint64_t v = 1;
+
+	job_begin(0);
+	mate_start(&mate);
+	weft_id me = weft_self();
+	CHECK_EQ(stats_of(NULL).parked, 0);
+	mate_begin(&mate, wait_for, &me);
+	EVENTUALLY(stats_of(NULL).parked == 1);
+	CHECK_EQ(state_count(WEFT_STATE_WAITER, mate.id, 0, 0, 0, ""), 1);
+	uint64_t wakes = stats_of(NULL).wakes;
+	CHECK_OK(weft_send(NULL, mate.id, 1, &v, 8, SOON));
+	mate_wait(&mate);
+	CHECK(stats_of(NULL).wakes > wakes);
+	CHECK_EQ(stats_of(NULL).parked, 0);
+	CHECK_EQ(state_count(WEFT_STATE_WAITER, mate.id, 0, 0, 0, ""), 0);
+	mate_stop(&mate);
+	job_end();
+}
+
+static _Atomic bool stop;
+
+static void *stir(void *arg)
+{
+	(void)arg;
+	while (!atomic_load(&stop)) {
+		struct weft_port *port = port_new(0);
+		uint64_t v = 1;
+
+		CHECK_OK(weft_send(NULL, port_id(port), 1, &v, 8, SOON));
+		CHECK_NEXT(port, WEFT_ANY, 1, 1);
+		CHECK_OK(weft_port_close(port, SOON));
+	}
+	return NULL;
+}
+
+TEST(a_walk_may_be_made_while_everything_changes)
+{
+	pthread_t thread[2];
+
+	atomic_store(&stop, false);
+	job_begin(0);
+	for (int i = 0; i < 2; i++)
+		thread[i] = thread_start(stir, NULL);
+	for (uint64_t i = test_scaled(300); i > 0; i--)
+		CHECK_EQ(state_count(WEFT_STATE_PORT, weft_self(), 0, 0, 0, ""), 1);
+	atomic_store(&stop, true);
+	for (int i = 0; i < 2; i++)
+		thread_join(thread[i]);
+	job_end();
+}
+
+TEST_MAIN
