@@ -1,15 +1,15 @@
 /* bench_match.c - does a match cost more when many others wait? (match-100k)
  *
- * Two ports of one thread: at one 10 others wait, at the other 100,000. None of them is what the
- * measured operation wants, and the one it wants is always the youngest, so that a search through
- * a list would see them all. ns for one whole operation, in eight kinds:
+ * Two threads on one core, one after the other: at the port of one 10 others wait, at that of the
+ * other 100,000. None of them is what the measured operation wants, and the one it wants is always
+ * the youngest, so that a search through a list would see them all. ns for one whole operation:
  *   posted      the others are receives, a third of each of exact, any-source and any-tag.
  *               Post a receive, send it its message, wait for the receive.
  *   unexpected  the others are messages. Send one, let the port take it in, receive it.
  * each with the receive exact, any-source, any-tag, or both any. (Both any among messages can only
  * take the oldest; the one sent before it takes its place at the end.) The measured messages come
  * from a port of their own with tags never used before, the others belong to 64 quiet ports.
- * Everything is done by one thread, so that no waiting is in the figure. The answers are checked.
+ * A thread sends to itself, so that no waiting is in the figure. The answers are checked.
  */
 #include "weft_link.h"
 
@@ -21,18 +21,18 @@ enum shape { EXACT, ANY_SOURCE, ANY_TAG, BOTH, SHAPES };
 
 static const char *const shape_name[SHAPES] = { "exact", "any-source", "any-tag", "both" };
 
-struct place { /* a port at which others wait */
-	struct weft_port *port;
+struct place { /* a thread at whose port others wait */
+	size_t n; /* how many */
 	weft_id id;
+	struct weft_port *quiet[QUIET], *talker;
+	weft_id quiet_id[QUIET], talker_id;
 	struct weft_req **standing; /* receives that wait there */
-	size_t standings;
 	uint64_t oldest, youngest; /* numbers of the messages that wait there */
+	uint64_t fresh_tag;
 	enum shape shape; /* of the operation measured now */
 };
 
-static struct weft_port *quiet[QUIET], *talker;
-static weft_id quiet_id[QUIET], talker_id;
-static uint64_t fresh_tag = UINT64_C(1) << 40;
+static pthread_barrier_t turn;
 
 static struct weft_port *open_port(weft_id *ret_id)
 {
@@ -64,19 +64,18 @@ static void check_got(const struct place *p, uint64_t got, uint64_t wanted)
 
 /* ---- the others are receives ---- */
 
-static void posted_fill(struct place *p, size_t n)
+static void posted_fill(struct place *p)
 {
 	static uint64_t nothing;
 
-	p->standing = calloc(n, sizeof(struct weft_req *));
+	p->standing = calloc(p->n, sizeof(struct weft_req *));
 	if (!p->standing)
-		die("no memory for %zu receives", n);
-	for (p->standings = 0; p->standings < n; p->standings++) {
-		size_t i = p->standings;
+		die("no memory for %zu receives", p->n);
+	for (size_t i = 0; i < p->n; i++) {
 		enum shape s = (enum shape)(i % 3);
 
-		must(weft_recv_post(p->port,
-				    WEFT(op, .peer = want_from(s, quiet_id[i / 3 % QUIET]),
+		must(weft_recv_post(NULL,
+				    WEFT(op, .peer = want_from(s, p->quiet_id[i / 3 % QUIET]),
 					 .tag = want_tag(s, i + 1), .data = &nothing, .len = sizeof(nothing)),
 				    &p->standing[i], NULL),
 		     "weft_recv_post");
@@ -85,7 +84,7 @@ static void posted_fill(struct place *p, size_t n)
 
 static void posted_empty(struct place *p)
 {
-	for (size_t i = 0; i < p->standings; i++) {
+	for (size_t i = 0; i < p->n; i++) {
 		must(weft_req_cancel(p->standing[i]), "weft_req_cancel");
 		if (weft_req_wait(&p->standing[i], WEFT_FOREVER, NULL) != -ECANCELED)
 			die("a receive that nobody answered did not end cancelled");
@@ -96,15 +95,15 @@ static void posted_empty(struct place *p)
 static void posted_step(void *arg)
 {
 	struct place *p = arg;
-	uint64_t tag = fresh_tag++, got = 0;
+	uint64_t tag = p->fresh_tag++, got = 0;
 	struct weft_req *req = NULL;
 
-	must(weft_recv_post(p->port,
-			    WEFT(op, .peer = want_from(p->shape, talker_id), .tag = want_tag(p->shape, tag),
-				 .data = &got, .len = sizeof(got)),
+	must(weft_recv_post(NULL,
+			    WEFT(op, .peer = want_from(p->shape, p->talker_id),
+				 .tag = want_tag(p->shape, tag), .data = &got, .len = sizeof(got)),
 			    &req, NULL),
 	     "weft_recv_post");
-	must(weft_send(talker, p->id, tag, &tag, sizeof(tag), WEFT_FOREVER), "weft_send");
+	must(weft_send(p->talker, p->id, tag, &tag, sizeof(tag), WEFT_FOREVER), "weft_send");
 	must(weft_req_wait(&req, WEFT_FOREVER, NULL), "weft_req_wait");
 	check_got(p, got, tag);
 }
@@ -123,30 +122,25 @@ static void unexpected_send(struct place *p)
 {
 	uint64_t number = p->youngest++;
 
-	must(weft_send(quiet[number % QUIET], p->id, number + 1, &number, sizeof(number), WEFT_FOREVER),
+	must(weft_send(p->quiet[number % QUIET], p->id, number + 1, &number, sizeof(number), WEFT_FOREVER),
 	     "weft_send");
 	take_in();
-}
-
-static void unexpected_fill(struct place *p, size_t n)
-{
-	struct weft_stats stats = { .size = sizeof(stats) };
-
-	p->oldest = p->youngest = 0;
-	while (p->youngest < n)
-		unexpected_send(p);
-	must(weft_stats_get(p->port, &stats), "weft_stats_get");
-	if (stats.unexpected != n)
-		die("%llu messages wait, not %zu", (unsigned long long)stats.unexpected, n);
 }
 
 static void unexpected_recv(struct place *p, enum shape s, weft_id from, uint64_t tag, uint64_t wanted)
 {
 	uint64_t got = UINT64_MAX;
 
-	must(weft_recv(p->port, want_from(s, from), want_tag(s, tag), &got, sizeof(got), WEFT_FOREVER, NULL),
+	must(weft_recv(NULL, want_from(s, from), want_tag(s, tag), &got, sizeof(got), WEFT_FOREVER, NULL),
 	     "weft_recv");
 	check_got(p, got, wanted);
+}
+
+static void unexpected_fill(struct place *p)
+{
+	p->oldest = p->youngest = 0;
+	while (p->youngest < p->n)
+		unexpected_send(p);
 }
 
 static void unexpected_empty(struct place *p)
@@ -167,55 +161,64 @@ static void unexpected_step(void *arg)
 		unexpected_recv(p, BOTH, 0, 0, p->oldest++);
 		return;
 	}
-	tag = fresh_tag++;
-	must(weft_send(talker, p->id, tag, &tag, sizeof(tag), WEFT_FOREVER), "weft_send");
+	tag = p->fresh_tag++;
+	must(weft_send(p->talker, p->id, tag, &tag, sizeof(tag), WEFT_FOREVER), "weft_send");
 	take_in();
-	unexpected_recv(p, p->shape, talker_id, tag, tag);
+	unexpected_recv(p, p->shape, p->talker_id, tag, tag);
 }
 
-static void measure_kinds(struct place *few, struct place *many, const char *queue, void (*step)(void *))
+/* Each kind is measured at 10 and at 100,000 in direct succession: the other thread sleeps. */
+static void measure_kinds(struct place *p, const char *queue, void (*step)(void *))
 {
 	for (int s = 0; s < SHAPES; s++) {
 		char series[64];
 
 		snprintf(series, sizeof(series), "match/%s-%s", queue, shape_name[s]);
-		few->shape = many->shape = (enum shape)s;
-		sample(series, "match", FEW, measure_alone(step, few));
-		sample(series, "match", MANY, measure_alone(step, many));
+		p->shape = (enum shape)s;
+		if (p->n == FEW)
+			sample(series, "match", p->n, measure_alone(step, p));
+		pthread_barrier_wait(&turn);
+		if (p->n == MANY)
+			sample(series, "match", p->n, measure_alone(step, p));
+		pthread_barrier_wait(&turn);
 	}
 }
 
 static void *match_main(void *arg)
 {
-	struct place few = { 0 }, many = { 0 };
+	struct place *p = arg;
 
-	(void)arg;
 	cpu_pin(0);
+	p->id = weft_self();
+	p->fresh_tag = UINT64_C(1) << 40;
 	for (int i = 0; i < QUIET; i++)
-		quiet[i] = open_port(&quiet_id[i]);
-	talker = open_port(&talker_id);
-	few.port = open_port(&few.id);
-	many.port = open_port(&many.id);
+		p->quiet[i] = open_port(&p->quiet_id[i]);
+	p->talker = open_port(&p->talker_id);
 	for (int r = 0; r < repeats(); r++) {
-		posted_fill(&few, FEW);
-		posted_fill(&many, MANY);
-		measure_kinds(&few, &many, "posted", posted_step);
-		posted_empty(&few);
-		posted_empty(&many);
-		unexpected_fill(&few, FEW);
-		unexpected_fill(&many, MANY);
-		measure_kinds(&few, &many, "unexpected", unexpected_step);
-		unexpected_empty(&few);
-		unexpected_empty(&many);
+		posted_fill(p);
+		pthread_barrier_wait(&turn);
+		measure_kinds(p, "posted", posted_step);
+		posted_empty(p);
+		unexpected_fill(p);
+		pthread_barrier_wait(&turn);
+		measure_kinds(p, "unexpected", unexpected_step);
+		unexpected_empty(p);
 	}
 	return NULL;
 }
 
 int main(void)
 {
+	struct place few = { .n = FEW }, many = { .n = MANY };
+	pthread_t t[2];
+
 	bench_start();
 	must_init();
-	pthread_join(thread_start(match_main, NULL), NULL);
+	pthread_barrier_init(&turn, NULL, 2);
+	t[0] = thread_start(match_main, &few);
+	t[1] = thread_start(match_main, &many);
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], NULL);
 	must_fini();
 	return 0;
 }

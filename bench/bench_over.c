@@ -7,10 +7,11 @@
  *       at its best there.
  * park  one pair on two cores that goes to sleep at once whenever it waits: knob spin_ns 0 against
  *       the raw futex; and what weft's own choice, to spin first, makes of it.
- *       Its `wakes` sample is sleepers woken per message: below 1, not every receiver slept.
+ *       Its `sleeps` sample is voluntary switches per message: below 1, not every receiver slept.
  */
 #include "turns.h"
 #include "weft_link.h"
+#include <sys/resource.h>
 
 static void message_prepare(struct turn *t, int side)
 {
@@ -54,27 +55,27 @@ static void over(void)
 
 #define PARK_TURNS 5000
 
-static uint64_t wakes(void)
+/* How often threads of this process, ended ones included, have gone to sleep. */
+static double sleeps(void)
 {
-	struct weft_stats s = { .size = sizeof(s) };
+	struct rusage u;
 
-	must(weft_stats_get(NULL, &s), "weft_stats_get");
-	return s.wakes;
+	getrusage(RUSAGE_SELF, &u);
+	return (double)u.ru_nvcsw;
 }
 
 static void park(void)
 {
 	char spin[32] = "";
-	uint64_t before;
-	double v;
+	double before, v;
 
 	must(weft_knob_get("spin_ns", spin, sizeof(spin)), "weft_knob_get spin_ns");
 	sleeper_priority(true);
 	sample("raw/futex", "lat", 8, turns_ns(&futex_way, 1, PARK_TURNS, 10));
 	must(weft_knob_set("spin_ns", "0"), "weft_knob_set spin_ns");
-	before = wakes();
+	before = sleeps();
 	v = turns_ns(&message_way, 1, PARK_TURNS, 10);
-	sample("weft/park", "wakes", 8, (double)(wakes() - before) / (2.0 * PARK_TURNS));
+	sample("weft/park", "sleeps", 8, (sleeps() - before) / (2.0 * PARK_TURNS));
 	sample("weft/park", "lat", 8, v);
 	must(weft_knob_set("spin_ns", spin), "weft_knob_set spin_ns");
 	sleeper_priority(false);

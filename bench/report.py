@@ -126,10 +126,10 @@ def match_mark(s, say):
 
 
 def park_mark(s):
-    wakes = s.get("weft/park", "wakes", 8)
+    sleeps = s.get("weft/park", "sleeps", 8)
     doubt = None
-    if wakes and statistics.median(wakes) < 0.9:
-        doubt = f"not every receiver slept: {statistics.median(wakes):.2f} wake-ups per message"
+    if sleeps and statistics.median(sleeps) < 0.9:
+        doubt = f"not every receiver slept: {statistics.median(sleeps):.2f} of them"
     return ratio_mark(s, "park-8", "<=1.1", "weft/park", "raw/futex", "lat", doubt)
 
 

@@ -16,6 +16,7 @@
 #define PATIENCE_NS 1000        /* between two such questions when alone */
 
 _Atomic unsigned wf_spins = 16;
+_Atomic uint32_t wf_parked;
 static _Atomic unsigned spins_per_us = 16;
 
 void wf_park_init(void)
@@ -77,13 +78,29 @@ static int sleep_on(struct wf_parker *p, weft_time until)
 	return r;
 }
 
+struct undo {
+	void (*cleanup)(void *);
+	void *arg;
+};
+
+static void cancelled(void *arg)
+{
+	struct undo *u = arg;
+
+	atomic_fetch_sub_explicit(&wf_parked, 1, memory_order_relaxed);
+	u->cleanup(u->arg);
+}
+
 int wf_park(struct wf_parker *p, weft_time until, void (*cleanup)(void *), void *arg)
 {
+	struct undo u = { cleanup, arg };
 	int r;
 
-	pthread_cleanup_push(cleanup, arg);
+	atomic_fetch_add_explicit(&wf_parked, 1, memory_order_relaxed);         /* a count */
+	pthread_cleanup_push(cancelled, &u);
 	r = sleep_on(p, until);
 	pthread_cleanup_pop(0);
+	atomic_fetch_sub_explicit(&wf_parked, 1, memory_order_relaxed);
 	return r;
 }
 

@@ -42,6 +42,8 @@ struct wf_linger {
 
 extern _Atomic unsigned wf_spins;       /* looks in spin_ns; set at init and by the knob */
 
+extern _Atomic uint32_t wf_parked;      /* threads asleep here, the listener among them */
+
 void wf_park_init(void);                /* measures how long a look takes */
 void wf_park_tune(int64_t spin_ns);     /* spin_ns was changed */
 bool wf_linger_more(struct wf_linger *w);

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/park.h"
 #include "base/tsan.h"
+#include "mem/pool.h"
 #include "port/budget.h"
 #include "port/context.h"
 #include "port/listener.h"
@@ -18,6 +19,7 @@
 #include "port/open.h"
 #include "port/self.h"
 #include "port/table.h"
+#include "port/tell.h"
 
 #define EXIT_DRAIN (1 * WEFT_S)         /* leaving main without weft_fini drains for so long at most */
 
@@ -43,6 +45,7 @@ static void in_child(void)
 {
 	if (atomic_load_explicit(&wf_life, memory_order_relaxed) != WF_OUT)
 		atomic_store_explicit(&wf_life, WF_CHILD, memory_order_relaxed);
+	atomic_store_explicit(&wf_pool_bound, 0, memory_order_relaxed);
 	memset(&wf_self, 0, sizeof(wf_self));
 }
 
@@ -197,6 +200,7 @@ static void leave_job(void)
 		wf_port_end(wf_self.port, WEFT_NOW);
 	wf_port_end(world, WEFT_NOW);
 	wf_listener_stop();
+	wf_callbacks_run();             /* ends told in the last moment */
 	world = NULL;
 	wf_self.port = NULL;
 	wf_self.id = 0;

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <weft/base.h>
 
+#include "base/life.h"
 #include "mem/buf.h"
 #include "mem/poison.h"
 
@@ -345,7 +346,7 @@ int wf_pool_refuse(size_t len)
 	size_t bound = atomic_load_explicit(&wf_pool_bound, memory_order_relaxed);
 
 	if (!bound)
-		return weft_fail(-ENOTCONN, "no buffers before weft_init");
+		return wf_not_in();
 	return weft_fail(-ENOBUFS, "a buffer of %zu bytes: the largest is %zu", len, bound - 1);
 }
 

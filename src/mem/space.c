@@ -36,6 +36,7 @@ struct area {                                   /* under space_lock; chunk[] of 
 	alignas(WF_LINE) char *handles;
 	unsigned open;                          /* quarters whose memory is there */
 	struct wf_chunk *chunk[WF_AREA_QUARTERS];       /* NULL: handles for views and big ones */
+	struct area *next;                      /* older; a leak checker finds all from the newest */
 };
 
 _Atomic(struct wf_leaf *) wf_space_root[1 << WF_ROOT_BITS];
@@ -102,6 +103,7 @@ static int area_new_locked(void)
 		free(a);
 		return -ENOMEM;
 	}
+	a->next = area;
 	area = a;
 	return 0;
 }

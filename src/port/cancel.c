@@ -49,7 +49,7 @@ static int cancel_entering(struct weft_req *r, int err)
 		wf_end_send_locked(r, err);
 	else if (!r->cancel)
 		r->cancel = err;
-	return 0;
+	return !spilled;
 }
 
 int wf_cancel_locked(struct weft_req *r, int err)
@@ -65,7 +65,7 @@ int wf_cancel_locked(struct weft_req *r, int err)
 		if (r->what != WF_RECV || !(r->flags & WEFT_REPEAT))
 			return -EALREADY;
 		r->cancel = err;        /* its callback runs; it is not posted again */
-		return 0;
+		return 1;
 	default:
 		return -EALREADY;
 	}
@@ -107,15 +107,14 @@ int weft_req_cancel(struct weft_req *req)
 				r = 0;
 			}
 		} else {
-			if (req->where == WF_IN_RING)
-				at = req->at;
+			at = req->what == WF_SEND ? req->at : NULL;
 			r = wf_cancel_locked(req, -ECANCELED);
 		}
 		wf_unlock(lock);
 	}
 	wf_unlock(&wf_cancel_lock);
 	atomic_fetch_sub_explicit(&wf_cancelling, 1, memory_order_relaxed);
-	if (at)
+	if (r == 1 && at)
 		flush_mark(at);
 	return r < 0 ? weft_fail(r, "it is over, or about to be") : 0;
 }

@@ -80,7 +80,7 @@ int wf_sends_cancel(struct weft_port *p, int err)
 		wf_lock(&at->lock);
 		/* In the list means pending, and at's lock keeps it so. */
 		if (still_first(p, r) && r->at == at && r->where != WF_COPYING && !r->cancel)
-			n += wf_cancel_locked(r, err) == 0;
+			n += wf_cancel_locked(r, err) >= 0;
 		wf_unlock(&at->lock);
 		wf_port_progress(at);
 		if (first_send(p, &at) == r)
@@ -97,7 +97,7 @@ static int drain_sends(struct weft_port *p, weft_time until)
 	while (first_send(p, &at)) {
 		if (wf_past(until))
 			return wf_sends_cancel(p, -ECANCELED) ? wf_late(until) : 0;
-		wf_port_progress(at);
+		wf_port_help(at);
 		pause_for(&pauses);
 	}
 	return 0;
@@ -156,7 +156,7 @@ static void tell_lost(weft_id src, weft_ctx context, weft_id by, size_t len)
 		return;
 	wf_lock(&from->lock);
 	if (atomic_load_explicit(&from->ring.id, memory_order_relaxed) == src) {
-		atomic_fetch_add_explicit(&from->lost, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&from->sent_lost, 1, memory_order_relaxed);
 		event = from->event;
 		st.user = from->user;
 	}
@@ -205,7 +205,7 @@ static void wait_until_left(struct weft_port *p)
 
 	for (;;) {
 		wf_lock(&p->lock);
-		left = wf_list_empty(&p->waiters) && !p->copying;
+		left = wf_list_empty(&p->waiters) && !p->copying && !p->pins;
 		if (!left)
 			wake_all_locked(p);
 		wf_unlock(&p->lock);
@@ -214,14 +214,14 @@ static void wait_until_left(struct weft_port *p)
 			return;
 		if (atomic_load_explicit(&p->rung, memory_order_relaxed))
 			wf_listener_attend();
-		if (p->copying && !wf_self.in_callback)
-			wf_callbacks_run();
+		if (!wf_self.in_callback)
+			wf_callbacks_run();     /* a receive of ours may wait for its callback */
 		pause_for(&pauses);
 	}
 }
 
 /* Everything that was the port's goes; the page keeps the ring's positions. */
-static void undress(struct weft_port *p)
+static void undress(struct weft_port *p, weft_id id)
 {
 	struct wf_ring *ring = &p->ring;
 	struct wf_cell *cells = atomic_load_explicit(&ring->cells, memory_order_relaxed);
@@ -234,6 +234,8 @@ static void undress(struct weft_port *p)
 	} else {
 		wf_native_match_fini(&p->native);
 	}
+	if (p->members && id != wf_process_id)
+		atomic_fetch_sub_explicit(&wf_ports_with_members, 1, memory_order_relaxed);
 	wf_members_put(p->members);
 	p->members = NULL;
 	for (uint32_t i = 0; i < WF_CELLS_SMALL; i++)
@@ -260,8 +262,8 @@ int wf_port_end(struct weft_port *p, weft_time until)
 	wf_fence_heavy();                                               /* F1 with wf_watch */
 	wf_lock(&p->lock);
 	p->closing = true;
-	empty_ring_locked(p, &work);
 	end_spilled_locked(p);
+	empty_ring_locked(p, &work);
 	end_wants_locked(p, -ECANCELED);
 	wake_all_locked(p);
 	wf_unlock(&p->lock);
@@ -274,19 +276,20 @@ int wf_port_end(struct weft_port *p, weft_time until)
 	p->open = false;
 	if (!context && (uint32_t)id & ((1u << WF_LOCAL_BITS) - 1))
 		wf_slot_drop(id);
-	undress(p);
+	undress(p, id);
 	wf_port_recycle(p);
 	return r;
 }
 
 int weft_port_close(struct weft_port *port, weft_time until)
 {
-	int r = wf_enter();
+	int r;
 
-	if (r < 0)
-		return r;
 	if (!port)
 		return 0;
+	r = wf_enter();
+	if (r < 0)
+		return r;
 	if (wf_self.in_callback)
 		return weft_fail(-EDEADLK, "weft_port_close inside a callback");
 	if (!atomic_load_explicit(&port->ring.id, memory_order_relaxed))

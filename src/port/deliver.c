@@ -158,25 +158,23 @@ int wf_deliver_send(struct weft_port *p, struct weft_req *send, const struct wf_
 
 static int deliver_record(struct weft_port *p, struct wf_record *rec, const struct wf_target *t)
 {
-	size_t n = sizeof(*rec);
+	size_t n = wf_record_size(rec), charged = rec->a.flags & WF_MSG_CHARGED ? rec->buf->cap : 0;
 	int r;
 
-	if (rec->a.kind == WF_INLINE) {
+	if (rec->a.kind == WF_INLINE)
 		r = deliver_bytes(p, rec->body, rec->a.len, t);
-	} else {
-		size_t cap = rec->buf->cap;
-
+	else
 		r = deliver_buf(p, rec->buf, rec->a.len, rec->a.kind == WF_HANDED, t);
-		if (rec->a.flags & WF_MSG_CHARGED)
-			wf_budget_give(cap);
-		else
-			n += cap;
-	}
 	if (r == -ENOMEM)
 		return r;
-	if (rec->a.entry.side)
+	if (charged)
+		wf_budget_give(charged);
+	if (rec->a.flags & WF_MSG_TAKEN) {
+		wf_budget_give(n);
+	} else {
 		wf_unmatch(p, &rec->a.entry);
-	wf_uncharge_locked(p, n);
+		wf_uncharge_locked(p, n);
+	}
 	wf_slab_put(WF_SLAB_RECORD, rec);
 	return r;
 }
@@ -206,7 +204,9 @@ int wf_take_arrival_locked(struct weft_port *p, struct wf_arrival *a, const stru
 		*ret_send = send;
 		r = 1;
 	}
-	if (a->entry.side) {
+	if (a->flags & WF_MSG_TAKEN) {
+		atomic_fetch_sub_explicit(&wf_taken, 1, memory_order_relaxed);
+	} else {
 		wf_unmatch(p, &a->entry);
 		p->unrequested--;
 	}
@@ -294,17 +294,16 @@ void wf_end_send_locked(struct weft_req *send, int err)
 bool wf_drop_arrival_locked(struct weft_port *p, struct wf_arrival *a)
 {
 	struct wf_record *rec = wf_of(a, struct wf_record, a);
-	size_t n = sizeof(*rec);
+	size_t n;
 
 	if (a->flags & WF_MSG_SENDS) {
 		wf_end_send_locked(wf_of(a, struct weft_req, a), weft_fail(-ECONNRESET, "the port was closed"));
 		return false;
 	}
+	n = wf_record_size(rec);
 	if (a->kind != WF_INLINE) {
 		if (a->flags & WF_MSG_CHARGED)
 			wf_budget_give(rec->buf->cap);
-		else
-			n += rec->buf->cap;
 		if (a->kind == WF_HANDED)
 			wf_buf_delivered(rec->buf);
 		wf_buf_release(rec->buf);

@@ -68,6 +68,14 @@ void wf_keep_locked(struct weft_port *p, struct wf_record *rec, const void *head
 /* Ends a send that was not received: its buffer, if any, is the sender's again. */
 void wf_end_send_locked(struct weft_req *send, int err);
 
+extern _Atomic uint64_t wf_taken;       /* announced sends that probes have taken and nobody received yet; a count */
+
+/* What a record is charged for beyond what its sender charged. */
+static inline size_t wf_record_size(const struct wf_record *rec)
+{
+	return sizeof(*rec) + (rec->a.kind == WF_INLINE || rec->a.flags & WF_MSG_CHARGED ? 0 : rec->buf->cap);
+}
+
 struct wf_cell *wf_big_cells_get(void);         /* 256 cells or NULL */
 void wf_big_cells_put(struct wf_cell *cells);
 

@@ -75,7 +75,7 @@ static void taken_locked(struct weft_port *p, struct weft_req *r, int err)
 		r->st.flags |= WEFT_ST_MORE;
 		if (wf_req_repeat_locked(r, &r->st)) {
 			carrier->partner = r;
-			p->copying++;   /* the port stays until the callback has returned */
+			p->pins++;      /* the port stays until the callback has returned */
 			return;
 		}
 		r->where = WF_POSTED;
@@ -151,11 +151,7 @@ static void arrive_send_locked(struct weft_port *p, struct weft_req *send, struc
 
 void wf_keep_locked(struct weft_port *p, struct wf_record *rec, const void *head)
 {
-	size_t n = sizeof(*rec);
-
-	if (rec->a.kind != WF_INLINE && !(rec->a.flags & WF_MSG_CHARGED))
-		n += rec->buf->cap;
-	charge_locked(p, n);
+	charge_locked(p, wf_record_size(rec));
 	wf_add_arrival(p, head, &rec->a.entry);
 	if (p->probing)
 		wake_probers_locked(p);
@@ -315,6 +311,17 @@ int wf_port_progress(struct weft_port *p)
 	return n;
 }
 
+void wf_port_help(struct weft_port *p)
+{
+	struct wf_work work = { NULL };
+
+	wf_lock(&p->lock);
+	if (wf_wants(p))
+		wf_drain_locked(p, &work);
+	wf_unlock(&p->lock);
+	wf_work_do(p, &work);
+}
+
 void wf_work_do(struct weft_port *p, struct wf_work *work)
 {
 	struct weft_req *r, *next;
@@ -360,6 +367,9 @@ int wf_take_locked(struct weft_port *p, const void *want, const struct wf_target
 				if (r == -ENOMEM)
 					return r;
 				wf_ring_advance(&p->ring);
+				/* Senders wait to enter: a receive makes room for all of them, within the budget. */
+				if (wf_unlikely(atomic_load_explicit(&p->ring.tail, memory_order_relaxed) & WF_TAIL_SPILLED))
+					wf_drain_locked(p, work);
 				return r < 0 ? r : 1;
 			}
 			if (!arrive_cell_locked(p, c, work))

@@ -20,6 +20,9 @@ int wf_drain_locked(struct weft_port *p, struct wf_work *work);
 /* The same for whoever does not hold the lock: takes it if there is something. [any] */
 int wf_port_progress(struct weft_port *p);
 
+/* [any] The same on behalf of a send that waits there: only if a receive is posted, as it may be the one. */
+void wf_port_help(struct weft_port *p);
+
 /* [any, no lock] Does what wf_drain_locked left. */
 void wf_work_do(struct weft_port *p, struct wf_work *work);
 

@@ -16,7 +16,7 @@ int wf_opts_read(void *ret_own, size_t own, const void *theirs, const char *what
 	if (!theirs)
 		return weft_fail(-EINVAL, "%s is NULL", what);
 	memcpy(&size, theirs, sizeof(size));
-	if (size < sizeof(size))
+	if (size < own)         /* every version so far has had all of it */
 		return weft_fail(-EINVAL, "%s.size is not set", what);
 	for (size_t i = own; i < size; i++)
 		if (((const char *)theirs)[i])

@@ -162,6 +162,8 @@ static void dress(struct weft_port *p, const struct weft_port_opts *o, struct wf
 	if (o->name)
 		strcpy(p->name, o->name);
 	wf_unlock(&p->lock);
+	if (members)
+		atomic_fetch_add_explicit(&wf_ports_with_members, 1, memory_order_relaxed);
 }
 
 int weft_port_open(const struct weft_port_opts *theirs, struct weft_port **ret_port)
@@ -199,6 +201,7 @@ int weft_port_open(const struct weft_port_opts *theirs, struct weft_port **ret_p
 		return r;
 	}
 	dress(p, &o, members);
+	wf_self.owns += !p->shared;
 	if (!context)
 		wf_slot_set(id, p);
 	*ret_port = p;

@@ -20,6 +20,9 @@ bool wf_sends_pending(struct weft_port *p);
 /* [any] The thread, process or port @id has ended: receives that name it, members that were it. */
 void wf_id_ended(weft_id id, bool watched);
 
+/* While none has members, an end concerns nobody but those who watch. Relaxed: opening happens before the end. */
+extern _Atomic uint32_t wf_ports_with_members;
+
 void wf_members_put(struct wf_members *m);
 
 #endif

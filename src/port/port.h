@@ -38,6 +38,7 @@ enum {
 	WF_MSG_READY = 1,
 	WF_MSG_SHARED = 2,      /* the buffer is a view: read-only */
 	WF_MSG_CHARGED = 4,     /* its buffer was charged to the budget when it was sent */
+	WF_MSG_TAKEN = 16,      /* by a probe: its port no longer accounts for it, and may close */
 	WF_MSG_SENDS = 8        /* the arrival is part of a request, not of a record */
 };
 
@@ -129,13 +130,15 @@ struct weft_port {
 	_Atomic uint32_t drains;                /* counts drains by others than the owner */
 	_Atomic uint32_t rung;                  /* in the listener's list */
 	struct weft_port *_Atomic next_rung;
-	_Atomic uint64_t sent, sent_bytes, ready_missed, lost;
+	_Atomic uint64_t sent, sent_bytes, ready_missed;
+	_Atomic uint64_t lost, sent_lost;       /* not received here when it closed; of what left from here */
 	_Atomic uint64_t wakes;
 
 	/* under lock */
 	_Alignas(WF_LINE) struct wf_lock lock;
 	bool open, closing;
 	uint32_t copying;                       /* matched, and being copied outside the lock */
+	uint32_t pins;                          /* repeating receives whose callback has their memory */
 	uint32_t told_wants;                    /* receives whose end goes to a callback or queue */
 	uint32_t probing;                       /* waiters that probe */
 	struct wf_node waiters;

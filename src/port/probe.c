@@ -11,6 +11,8 @@
 #include "port/tell.h"
 #include "port/wait.h"
 
+_Atomic uint64_t wf_taken;
+
 struct probe {
 	struct weft_port *port;
 	unsigned char want[WEFT_MATCH_HEAD_MAX];
@@ -23,9 +25,13 @@ static void take_out_locked(struct probe *b, struct wf_arrival *a)
 {
 	wf_unmatch(b->port, &a->entry);
 	a->at = b->port;
+	a->flags |= WF_MSG_TAKEN;
 	if (a->flags & WF_MSG_SENDS) {
 		b->port->unrequested--;
 		wf_of(a, struct weft_req, a)->where = WF_TAKEN;
+		atomic_fetch_add_explicit(&wf_taken, 1, memory_order_relaxed);
+	} else {
+		b->port->held -= wf_record_size(wf_of(a, struct wf_record, a));
 	}
 	*b->ret_msg = (struct weft_msg *)(void *)a;
 }
@@ -103,7 +109,7 @@ static int probe_wait(struct probe *b, weft_time until)
 	int r;
 
 	wf_linger_init(&w);
-	for (;;) {
+	for (bool lived = false;; lived = true) {
 		r = look(b, NULL);
 		if (r)
 			return r;
@@ -111,7 +117,7 @@ static int probe_wait(struct probe *b, weft_time until)
 		if (r < 0) {
 			int last = look(b, NULL);       /* what it published before it ended comes first */
 
-			return last ? last : r;
+			return last ? last : lived ? weft_fail(-ECONNRESET, "the one it named has ended") : r;
 		}
 		if (wf_callbacks_pending())
 			wf_callbacks_run();

@@ -130,31 +130,34 @@ static int recv_posted(struct weft_port *p, const void *want, const struct wf_ta
 static int recv_wait(struct weft_port *p, const void *want, const struct wf_target *t, weft_time until)
 {
 	struct wf_linger w;
-	bool own = !p->shared;
+	bool own = !p->shared, lived;
 	int r;
 
 	if (wf_unlikely(atomic_load_explicit(&p->broken, memory_order_relaxed)))
 		return weft_fail(-ECONNRESET, "a member of the port has ended");
 	wf_linger_init(&w);
-	for (;;) {
+	lived = true;
+	for (bool first = true;; first = false) {
 		uint32_t drains = atomic_load_explicit(&p->drains, memory_order_relaxed);
 
 		r = take(p, want, t);
 		if (r)
 			return r < 0 ? r : 0;
-		if (until == WEFT_NOW || !own)
+		if (first && named(p, want))
+			lived = wf_id_lives(named(p, want));
+		if (until == WEFT_NOW || !own || !lived)
 			break;
 		do {
 			if (!wf_linger(&w))
-				return recv_posted(p, want, t, until);
+				goto post;
 			/* relaxed: a hint that somebody else drained; the lock orders what he did. */
 		} while (!wf_ring_waiting(&p->ring) && atomic_load_explicit(&p->drains, memory_order_relaxed) == drains);
 	}
-	if (until != WEFT_NOW)
-		return recv_posted(p, want, t, until);
-	if (named(p, want) && !wf_id_lives(named(p, want)))
-		return weft_fail(-ESRCH, "nobody of that id lives, and it has left nothing");
-	return wf_late(until);
+	if (until == WEFT_NOW && lived)
+		return wf_late(until);
+post:
+	r = recv_posted(p, want, t, until);
+	return r == -ESRCH && lived ? weft_fail(-ECONNRESET, "the one it named has ended") : r;
 }
 
 static int recv_prepare(struct weft_port **at, const char *call)
@@ -368,7 +371,7 @@ static bool tell_one_locked(struct weft_port *p, struct weft_req *r, int err)
 	if (r->flags & WEFT_ALLOC || !r->mem.len)
 		return true;
 	carrier->partner = r;           /* the callback runner comes back with it */
-	p->copying++;
+	p->pins++;
 	return false;
 }
 
@@ -386,11 +389,11 @@ static bool again_once(struct weft_port *p, struct weft_req *r)
 	wf_lock(&p->lock);
 	err = r->cancel ? r->cancel : post_locked(p, r, want, &work, &send);
 	if (err == 1 && send) {
-		p->copying++;
+		p->pins++;
 		wf_unlock(&p->lock);
 		err = wf_copy_send(p, send, &t);
 		wf_lock(&p->lock);
-		p->copying--;
+		p->pins--;
 		err = err < 0 ? err : 1;
 	}
 	if (err == 1 || (err == -EMSGSIZE && r->flags & WEFT_TRUNCATE))
@@ -416,6 +419,6 @@ void wf_recv_resume(struct weft_req *r)
 
 	wf_recv_again(r);
 	wf_lock(&p->lock);
-	p->copying--;
+	p->pins--;
 	wf_unlock(&p->lock);
 }

@@ -54,7 +54,7 @@ int weft_req_wait_some(struct weft_req **reqs, int n, int min, int max, weft_tim
 		return 0;
 	err = wf_await(reqs, n, min, until);
 	if (err < 0)
-		return err == -EDEADLK ? err : wf_late(until);
+		return err == -EAGAIN || err == -ETIMEDOUT ? wf_late(until) : err;
 	for (int i = 0; i < n && taken < max; i++) {
 		if (!reqs[i] || !wf_req_over(reqs[i]))
 			continue;
@@ -75,8 +75,10 @@ int weft_req_peek(struct weft_req *req, struct weft_status *ret_st)
 		return err;
 	if (!req)
 		return weft_fail(-EINVAL, "req is NULL");
-	if (!wf_req_over(req) && req->at)
+	if (!wf_req_over(req) && req->what == WF_RECV)
 		wf_port_progress(req->at);
+	else if (!wf_req_over(req) && req->what == WF_SEND)
+		wf_port_help(req->at);
 	if (!wf_req_over(req))
 		return weft_fail(-EAGAIN, "not over yet");
 	if (ret_st)

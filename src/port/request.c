@@ -163,6 +163,11 @@ void wf_req_end_locked(struct weft_req *r, int err)
 	struct weft_port *limiter = limiter_of(r);
 	struct wf_parker *waiter;
 
+	if (r->flags & WEFT_REPEAT && r->st.flags & WEFT_ST_MORE) {     /* what the last message said is not its end's */
+		r->st.flags = 0;
+		r->st.len = 0;
+		r->st.buf = NULL;
+	}
 	r->st.err = err;
 	r->where = WF_NOWHERE;
 	if (r->timer)

@@ -13,16 +13,24 @@
 #include "port/table.h"
 
 _Thread_local struct wf_self wf_self;
-_Atomic int wf_life;
 
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 
-int wf_not_in(void)
+static void is_owned(struct weft_port *p, void *arg)
 {
-	if (atomic_load_explicit(&wf_life, memory_order_relaxed) == WF_CHILD)
-		return weft_fail(-ECHILD, "weft does not work in a forked child");
-	return weft_fail(-ENOTCONN, "weft_init was not called, or weft_fini was");
+	struct weft_port **ret = arg;
+
+	if (!*ret && !p->shared && p->owner == wf_self.id && p != wf_self.port)
+		*ret = p;
+}
+
+static struct weft_port *owned_port(void)
+{
+	struct weft_port *p = NULL;
+
+	wf_port_each(is_owned, &p);
+	return p;
 }
 
 static void leave(void)
@@ -31,6 +39,9 @@ static void leave(void)
 
 	while ((p = wf_context_orphan(wf_self.id)) != NULL)
 		wf_port_end(p, WEFT_NOW);
+	while (wf_self.owns && (p = owned_port()) != NULL)
+		wf_port_end(p, WEFT_NOW);
+	wf_self.owns = 0;
 	wf_port_end(wf_self.port, WEFT_NOW);
 	wf_self.port = NULL;
 	wf_self.id = 0;

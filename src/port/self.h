@@ -2,6 +2,7 @@
 #ifndef WF_PORT_SELF_H
 #define WF_PORT_SELF_H
 
+#include "base/life.h"
 #include "port/port.h"
 
 struct wf_routes;
@@ -10,18 +11,15 @@ struct wf_self {
 	struct weft_port *port;         /* NULL: has not joined */
 	weft_id id;                     /* its port's; differs from the port's own word when that has closed */
 	struct wf_routes *routes;       /* where context ports are that it sent to */
+	uint32_t owns;                  /* ports it has opened OWNED */
 	bool in_callback;
 	bool waiting;                   /* in a call that runs callbacks before it returns */
 };
 
 extern _Thread_local struct wf_self wf_self;
 
-enum wf_life { WF_OUT, WF_IN, WF_CHILD };
-extern _Atomic int wf_life;             /* of the process; relaxed: joining takes the life lock anyway */
-
 int wf_join(void);                      /* the slow way of wf_enter */
 int wf_join_as(const char *name);
-int wf_not_in(void);                    /* -ENOTCONN or -ECHILD, with words */
 
 /* Every call that needs a thread begins with this: 0, and wf_self.port is open. */
 static inline int wf_enter(void)

@@ -452,7 +452,7 @@ static void unprepare(struct outgoing *o)
 static void help(struct weft_port *to)
 {
 	if (!atomic_load_explicit(&to->ring.sleeper, memory_order_relaxed))
-		wf_port_progress(to);
+		wf_port_help(to);
 }
 
 int weft_send_post(struct weft_port *from, const struct weft_op *theirs, struct weft_req **ret_req)
@@ -512,6 +512,12 @@ static int send_wait(struct weft_port *from, const struct weft_op *op, weft_time
 		return r;
 	if (eager_allowed(&o, op)) {
 		r = linger_for_room(&o, until);
+		if (r == -EAGAIN && until != WEFT_NOW) {
+			/* Before it waits a sender empties the mailbox into the receiver's queue, within the budget: who
+			 * sends first and receives later does not hang on the size of a ring. */
+			wf_port_progress(o.to);
+			r = start_eager(&o);
+		}
 		if (r == 0) {
 			count_sent(from, o.len);
 			return 0;

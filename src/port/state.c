@@ -8,6 +8,7 @@
 
 #include "port/budget.h"
 #include "port/deliver.h"
+#include "port/listener.h"
 #include "port/self.h"
 #include "port/table.h"
 
@@ -24,7 +25,7 @@ static void add_port(struct weft_port *p, void *arg)
 	s->sent += get(&p->sent);
 	s->bytes_sent += get(&p->sent_bytes);
 	s->ready_missed += get(&p->ready_missed);
-	s->lost += get(&p->lost);
+	s->lost += get(&p->lost);               /* a port counts its own too: see weft_stats_get */
 	s->wakes += get(&p->wakes);
 	s->received += p->received;
 	s->bytes_received += p->received_bytes;
@@ -55,8 +56,12 @@ int weft_stats_get(const struct weft_port *port, struct weft_stats *ret_stats)
 		if (!atomic_load_explicit(&p->ring.id, memory_order_relaxed))
 			return weft_fail(-EINVAL, "the port is closed");
 		add_port(p, &s);
+		s.lost += get(&p->sent_lost);
 	} else {
 		wf_port_each(add_port, &s);
+		s.requested += atomic_load_explicit(&wf_taken, memory_order_relaxed);
+		s.parked = atomic_load_explicit(&wf_parked, memory_order_relaxed);
+		s.parked -= atomic_load_explicit(&wf_listener_parker.word, memory_order_relaxed) && s.parked;
 		s.lost += wf_gone.lost;
 		s.sent += wf_gone.sent;
 		s.received += wf_gone.received;

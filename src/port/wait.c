@@ -116,7 +116,8 @@ static bool wait_at(struct sleep *s, struct weft_port *p)
 	return true;
 }
 
-static bool lie_down(struct sleep *s)
+/* 1: sleep as long as you like; 0: not too long (no memory to name every mailbox); -EBUSY: another waits for one of them. */
+static int lie_down(struct sleep *s)
 {
 	bool all = true;
 
@@ -134,11 +135,14 @@ static bool lie_down(struct sleep *s)
 	wf_park_begin(s->parker);
 	for (int i = 0; i < s->n; i++) {
 		struct weft_req *r = s->reqs[i];
+		struct wf_parker *nobody = NULL;
 
 		if (!r || wf_req_over(r))
 			continue;
 		/* relaxed: ordered by the heavy fence that follows. */
-		atomic_store_explicit(&r->waiter, s->parker, memory_order_relaxed);
+		if (!atomic_compare_exchange_strong_explicit(&r->waiter, &nobody, s->parker, memory_order_relaxed,
+							     memory_order_relaxed))
+			return -EBUSY;
 		if (r->what == WF_RECV && r->at)
 			all &= wait_at(s, r->at);
 	}
@@ -153,9 +157,13 @@ static void get_up(void *arg)
 	for (int i = 0; i < s->ports; i++)
 		wf_unwait(&s->at[i]);
 	s->ports = 0;
-	for (int i = 0; i < s->n; i++)
+	for (int i = 0; i < s->n; i++) {
+		struct wf_parker *me = s->parker;
+
 		if (s->reqs[i])
-			atomic_store_explicit(&s->reqs[i]->waiter, NULL, memory_order_relaxed);
+			atomic_compare_exchange_strong_explicit(&s->reqs[i]->waiter, &me, NULL, memory_order_relaxed,
+								memory_order_relaxed);
+	}
 	if (s->at != s->hand)
 		free(s->at);
 	s->at = s->hand;
@@ -184,7 +192,10 @@ static int look(struct weft_req **reqs, int n, bool help)
 			continue;
 		if (!wf_req_over(r) && r->at && r->at != last && (help || r->what == WF_RECV)) {
 			last = r->at;
-			wf_port_progress(last);
+			if (r->what == WF_RECV)
+				wf_port_progress(last);
+			else
+				wf_port_help(last);
 		}
 		over += wf_req_over(r);
 	}
@@ -199,22 +210,19 @@ static bool anything(const struct sleep *s)
 	return wf_callbacks_pending();
 }
 
-/* Returns after the sleep, woken, late or not needed. */
-static void sleep_once(struct weft_req **reqs, int n, int min, weft_time until)
+/* Returns 0 after the sleep: woken, late or not needed. -EBUSY: did not sleep. */
+static int sleep_once(struct weft_req **reqs, int n, int min, weft_time until)
 {
 	struct sleep s = { .reqs = reqs, .n = n, .parker = &wf_self.port->parker };
-	weft_time alarm = until;
+	weft_time soon = weft_in(WEFT_MS);
+	int r = lie_down(&s);
 
-	if (!lie_down(&s)) {
-		weft_time soon = weft_in(WEFT_MS);
-
-		alarm = soon < until ? soon : until;
-	}
 	wf_fence_heavy();                                               /* F1 */
-	if (count_over(reqs, n) < min && !anything(&s))
-		wf_park(s.parker, alarm, get_up, &s);
+	if (r >= 0 && count_over(reqs, n) < min && !anything(&s))
+		wf_park(s.parker, r || until < soon ? until : soon, get_up, &s);
 	get_up(&s);
 	wf_self.waiting = true;
+	return r < 0 ? r : 0;
 }
 
 int wf_await(struct weft_req **reqs, int n, int min, weft_time until)
@@ -244,7 +252,11 @@ int wf_await(struct weft_req **reqs, int n, int min, weft_time until)
 		/* Nobody may be looking where our sends wait. */
 		if ((over = look(reqs, n, true)) >= min)
 			break;
-		sleep_once(reqs, n, min, until);
+		r = sleep_once(reqs, n, min, until);
+		if (r < 0) {
+			weft_fail(r, "another thread is waiting for it");
+			break;
+		}
 		w.spins = 1;                    /* woken: look, and if it was for nothing sleep again soon */
 		w.yields = UINT32_MAX / 2;
 		w.began = 1;

@@ -134,10 +134,11 @@ TEST(posted_receives_end_cancelled_by_request_callback_and_queue_when_their_port
 		op.done = tally_done;
 		op.user = &tally[repeat];
 		MUST_OK(weft_recv_post(to, &op, NULL, NULL));
-		op.done = NULL;
-		op.queue = queue;
-		MUST_OK(weft_recv_post(to, &op, NULL, NULL));
-		op.queue = NULL;
+		/* Into a queue a repeating one needs a buffer each time. */
+		MUST_OK(weft_recv_post(to,
+				       WEFT(op, .flags = repeat ? WEFT_REPEAT | WEFT_ALLOC : 0,
+					    .peer = WEFT_ANY, .tag = 1, .queue = queue),
+				       NULL, NULL));
 	}
 	CHECK_EQ(weft_queue_close(queue), -EBUSY);
 	CHECK_OK(weft_port_close(to, SOON));

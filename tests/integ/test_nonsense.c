@@ -173,7 +173,7 @@ TEST(init_refuses_options_that_make_no_sense)
 	LATER(init_opts) later = { .now.size = sizeof(later) };
 
 	REFUSED(-EINVAL, weft_init(&(struct weft_init_opts){ .size = 0 }));
-	REFUSED(-EINVAL, weft_init(&(struct weft_init_opts){ .size = 4 }));
+	REFUSED(-EINVAL, weft_init(&(struct weft_init_opts){ .size = 3 }));
 	REFUSED(-EINVAL, weft_init(WEFT(init_opts, .flags = 1)));
 	REFUSED(-EINVAL, weft_init(WEFT(init_opts, .knobs = "spin_ns")));
 	REFUSED(-EINVAL, weft_init(WEFT(init_opts, .knobs = "spin_ns=often")));
@@ -377,7 +377,7 @@ TEST(ports_refuse_options_that_make_no_sense)
 	CHECK(ctx != 0);
 	REFUSED(-EINVAL, weft_port_open(NULL, NULL));
 	REFUSED(-EINVAL, weft_port_open(&(struct weft_port_opts){ .size = 0 }, &port));
-	REFUSED(-EINVAL, weft_port_open(&(struct weft_port_opts){ .size = 4 }, &port));
+	REFUSED(-EINVAL, weft_port_open(&(struct weft_port_opts){ .size = 3 }, &port));
 	REFUSED(-EINVAL, weft_port_open(WEFT(port_opts, .flags = 1u << 30), &port));
 	REFUSED(-EINVAL, weft_port_open(WEFT(port_opts, .count = 2), &port));   /* of whom? */
 	REFUSED(-EINVAL, weft_port_open(WEFT(port_opts, .members = &a_id, .count = 1, .like = a), &port));
@@ -450,10 +450,10 @@ TEST(questions_about_ports_have_an_answer_for_nonsense)
 	REFUSED(-ENOENT, weft_port_index(group, 0));
 	REFUSED(-ENOENT, weft_port_index(group, WEFT_ANY));
 	REFUSED(-ENOENT, weft_port_index(a, b_id));
-	REFUSED(-ESRCH, weft_send(group, weft_at(2), 1, NULL, 0, WEFT_FOREVER));
-	REFUSED(-ESRCH, weft_send(group, weft_at(WEFT_NOBODY), 1, NULL, 0, WEFT_FOREVER));
-	REFUSED(-ESRCH, weft_recv(group, weft_at(2), 1, NULL, 0, WEFT_FOREVER, &st));
-	REFUSED(-ESRCH, weft_send(a, weft_at(0), 1, NULL, 0, WEFT_FOREVER));
+	REFUSED(-EINVAL, weft_send(group, weft_at(2), 1, NULL, 0, WEFT_FOREVER));
+	REFUSED(-EINVAL, weft_send(group, weft_at(WEFT_NOBODY), 1, NULL, 0, WEFT_FOREVER));
+	REFUSED(-EINVAL, weft_recv(group, weft_at(2), 1, NULL, 0, WEFT_FOREVER, &st));
+	REFUSED(-EINVAL, weft_send(a, weft_at(0), 1, NULL, 0, WEFT_FOREVER));
 	CHECK_OK(weft_port_close(group, WEFT_FOREVER));
 	teardown();
 }
@@ -483,9 +483,9 @@ TEST(sends_and_receives_refuse_ops_that_make_no_sense)
 	REFUSED(-EINVAL, weft_recv_post(b, NULL, &req, &st));
 	REFUSED(-EINVAL, weft_probe(b, NULL, WEFT_FOREVER, &msg, &st));
 	REFUSED(-EINVAL, weft_send_post(a, &(struct weft_op){ .size = 0, .peer = b_id }, &req));
-	REFUSED(-EINVAL, weft_recv_post(b, &(struct weft_op){ .size = 8, .peer = a_id }, &req, &st));
+	REFUSED(-EINVAL, weft_recv_post(b, &(struct weft_op){ .size = 3, .peer = a_id }, &req, &st));
 	REFUSED(-EINVAL,
-		weft_probe(b, &(struct weft_op){ .size = 8, .peer = a_id }, WEFT_FOREVER, &msg, &st));
+		weft_probe(b, &(struct weft_op){ .size = 3, .peer = a_id }, WEFT_FOREVER, &msg, &st));
 	later.now.peer = b_id;
 	later.more[2] = 1;
 	REFUSED(-E2BIG, weft_send_post(a, &later.now, &req));

@@ -257,6 +257,25 @@ static int send_start(struct game *g, struct message *m)
 	return weft_send_post(g->port[m->from], &op, &m->req);
 }
 
+/* A send that was taken back was there for a moment, and receives too short for it may have ended. */
+static void taken_back(struct game *g, struct message *m)
+{
+	struct list *wants = &g->wants[m->to];
+
+	for (int i = 0; i < wants->n;) {
+		struct want *w = wants->at[i];
+
+		if (matches(w, m) && !fits(w, m) && weft_req_peek(w->req, NULL) == WEFT_DONE) {
+			want_decide(w, m);
+			list_add(&g->ended, list_take(wants, i));
+		} else {
+			i++;
+		}
+	}
+	m->received = true;
+	message_release(m);
+}
+
 static void step_send(struct game *g)
 {
 	static const uint32_t flags[] = { 0, 0, 0, 0, WEFT_SYNC, WEFT_RENDEZVOUS, WEFT_COPY, WEFT_READY };
@@ -276,10 +295,9 @@ static void step_send(struct game *g)
 	MUST(m->memory);
 	fill(m->memory, m->len, m->number);
 	r = send_start(g, m);
-	if (r == -EAGAIN) {             /* no room, and did not want to wait: it never was */
+	if (r == -EAGAIN) {             /* no room, and did not want to wait */
 		AGREE(g, !m->req);
-		m->received = true;
-		message_release(m);
+		taken_back(g, m);
 		return;
 	}
 	AGREE(g, r == 0 || r == WEFT_DONE);

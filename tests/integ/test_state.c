@@ -33,20 +33,53 @@ TEST(messages_and_bytes_are_counted_per_port_and_for_the_process)
 	job_end();
 }
 
+/* A layout whose pieces are made only when the test says so: a copy takes as long as it likes. */
+struct slow {
+	struct weft_layout layout;
+	unsigned char *mem;
+	_Atomic int *asked, *go;
+};
+
+static int slow_pieces(const struct weft_layout *l, size_t at, struct iovec *ret_iov, int max)
+{
+	const struct slow *s = (const struct slow *)l;
+
+	(void)max;
+	atomic_store(s->asked, 1);
+	EVENTUALLY(atomic_load(s->go));
+	*ret_iov = (struct iovec){ s->mem + at, l->len - at };
+	return 1;
+}
+
+struct taker {
+	struct weft_port *at;
+	unsigned char *mem;
+};
+
+static void taker_take(void *arg)
+{
+	struct taker *t = arg;
+
+	CHECK_OK(weft_recv(t->at, WEFT_ANY, 3, t->mem, LARGE, SOON, NULL));
+}
+
 TEST(the_lengths_of_the_four_queues_are_told)
 {
-	unsigned char *mem = memory(LARGE), *got = memory(LARGE);
-	struct weft_req *recv[2] = { NULL }, *send[3] = { NULL };
-	struct weft_msg *msg = NULL;
-	uint64_t v = 1;
+	_Atomic int asked = 0, go = 0;
+	struct slow slow = { { LARGE, slow_pieces, NULL }, memory(LARGE), &asked, &go };
+	struct weft_req *recv[2] = { NULL }, *send = NULL;
+	struct mate mate;
+	uint64_t v = 1, got;
 
 	job_begin(0);
+	mate_start(&mate);
 	struct weft_port *from = port_new(0), *to = port_new(0);
+	struct taker taker = { to, memory(LARGE) };
 	struct weft_stats s = stats_of(NULL);
 	CHECK(s.expected == 0 && s.unexpected == 0 && s.requested == 0 && s.unrequested == 0);
 	/* Expected: receives nobody has sent to. */
-	MUST_OK(recv_post(to, 0, WEFT_ANY, 8, got, 8, &recv[0]));
-	MUST_OK(recv_post(to, 0, WEFT_ANY, 9, got, 8, &recv[1]));
+	MUST_OK(recv_post(to, 0, WEFT_ANY, 8, &got, 8, &recv[0]));
+	MUST_OK(recv_post(to, 0, WEFT_ANY, 9, &got, 8, &recv[1]));
 	CHECK_EQ(stats_of(NULL).expected, 2);
 	CHECK_EQ(stats_of(to).expected, 2);
 	/* Unexpected: arrived, and nobody has asked. */
@@ -54,19 +87,19 @@ TEST(the_lengths_of_the_four_queues_are_told)
 		CHECK_OK(weft_send(from, port_id(to), 1, &v, 8, SOON));
 	CHECK_NOTHING(to, WEFT_ANY, 5);
 	CHECK_EQ(stats_of(NULL).unexpected, 3);
-	/* Unrequested: announced, and nobody has asked: the sender's. */
-	MUST_OK(send_post(from, 0, port_id(to), 2, mem, LARGE, &send[0]));
-	MUST_OK(send_post(from, WEFT_RENDEZVOUS, port_id(to), 2, mem, 8, &send[1]));
+	/* Unrequested: announced, and nobody has asked: still the sender's. */
+	MUST_OK(weft_send_post(from, WEFT(op, .peer = port_id(to), .tag = 3, .layout = &slow.layout), &send));
 	CHECK_NOTHING(to, WEFT_ANY, 5);
-	CHECK_EQ(stats_of(NULL).unrequested, 2);
-	/* Requested: asked for, and its memory still at the sender. */
-	MUST_OK(weft_probe(to, WEFT(op, .peer = WEFT_ANY, .tag = 2), SOON, &msg, NULL));
 	CHECK_EQ(stats_of(NULL).unrequested, 1);
+	CHECK_EQ(stats_of(NULL).requested, 0);
+	/* Requested: asked for, and on its way. */
+	mate_begin(&mate, taker_take, &taker);
+	EVENTUALLY(atomic_load(&asked));
 	CHECK_EQ(stats_of(NULL).requested, 1);
-	CHECK_OK(recv_op(to, WEFT(op, .msg = msg, .data = got, .len = LARGE), NULL));
-	CHECK_OK(weft_req_wait(&send[0], SOON, NULL));
-	CHECK_OK(weft_recv(to, WEFT_ANY, 2, got, LARGE, SOON, NULL));
-	CHECK_OK(weft_req_wait(&send[1], SOON, NULL));
+	CHECK_EQ(stats_of(NULL).unrequested, 0);
+	atomic_store(&go, 1);
+	mate_wait(&mate);
+	CHECK_OK(weft_req_wait(&send, SOON, NULL));
 	for (int i = 0; i < 3; i++)
 		CHECK_NEXT(to, WEFT_ANY, 1, 1);
 	for (int i = 0; i < 2; i++) {
@@ -77,9 +110,10 @@ TEST(the_lengths_of_the_four_queues_are_told)
 	CHECK(s.expected == 0 && s.unexpected == 0 && s.requested == 0 && s.unrequested == 0);
 	CHECK_OK(weft_port_close(from, SOON));
 	CHECK_OK(weft_port_close(to, SOON));
+	mate_stop(&mate);
 	job_end();
-	free(mem);
-	free(got);
+	free(slow.mem);
+	free(taker.mem);
 }
 
 TEST(a_send_with_ready_that_finds_no_receive_posted_is_slower_and_counted)
@@ -95,6 +129,7 @@ TEST(a_send_with_ready_that_finds_no_receive_posted_is_slower_and_counted)
 	CHECK_OK(weft_req_wait(&sent, SOON, NULL));
 	CHECK_EQ(stats_of(NULL).ready_missed, 0);
 	CHECK(send_post(from, WEFT_READY, port_id(to), 1, &v, 8, &sent) >= 0);
+	CHECK_NOTHING(to, WEFT_ANY, 2);
 	CHECK_NEXT(to, WEFT_ANY, 1, 1);
 	CHECK_OK(weft_req_wait(&sent, SOON, NULL));
 	CHECK_EQ(stats_of(NULL).ready_missed, 1);

@@ -73,10 +73,10 @@ TEST(sending_to_many_is_not_served)
 
 	setup();
 	two[0] = two[1] = id;
-	UNSERVED("npeers",
+	UNSERVED("peers",
 		 weft_send_post(port, WEFT(op, .peers = two, .npeers = 2, .data = &x, .len = sizeof(x)),
 				&req));
-	UNSERVED("npeers",
+	UNSERVED("peers",
 		 weft_send_post(port, WEFT(op, .peer = id, .npeers = 1, .data = &x, .len = sizeof(x)), &req));
 	UNSERVED(
 		"peers",
