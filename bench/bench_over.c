@@ -6,8 +6,10 @@
  *       programs (-other), once with real-time priority where it is granted, as the raw futex is
  *       at its best there.
  * park  one pair on two cores that goes to sleep at once whenever it waits: knob spin_ns 0 against
- *       the raw futex; and what weft's own choice, to spin first, makes of it.
- *       Its `sleeps` sample is voluntary switches per message: below 1, not every receiver slept.
+ *       the raw futex. Each side is busy for 20 us before it gives the turn, so that the other has
+ *       really gone to sleep by then; the 20 us are not in the figure. `sleeps` is voluntary
+ *       switches per message: below 1, not every receiver slept. Then the same without these 20 us
+ *       (-turn), and what weft's own choice, to spin first, makes of it (-default).
  */
 #include "turns.h"
 #include "weft_link.h"
@@ -37,8 +39,17 @@ static void message_take(struct turn *t, int side, uint32_t i)
 		die("message %u arrived as %llu", i, (unsigned long long)number);
 }
 
+#define REST_NS 20000
+
 static const struct turn_way futex_way = { .give = futex_give, .take = futex_take };
-static const struct turn_way message_way = { message_prepare, message_give, message_take };
+static const struct turn_way message_way = { .prepare = message_prepare,
+					     .give = message_give,
+					     .take = message_take };
+static const struct turn_way futex_rested = { .give = futex_give, .take = futex_take, .rest_ns = REST_NS };
+static const struct turn_way message_rested = { .prepare = message_prepare,
+						.give = message_give,
+						.take = message_take,
+						.rest_ns = REST_NS };
 
 #define OVER_PAIRS 500
 #define OVER_TURNS 50
@@ -53,7 +64,7 @@ static void over(void)
 	sleeper_priority(false);
 }
 
-#define PARK_TURNS 5000
+#define PARK_TURNS 2000
 
 /* How often threads of this process, ended ones included, have gone to sleep. */
 static double sleeps(void)
@@ -71,15 +82,17 @@ static void park(void)
 
 	must(weft_knob_get("spin_ns", spin, sizeof(spin)), "weft_knob_get spin_ns");
 	sleeper_priority(true);
-	sample("raw/futex", "lat", 8, turns_ns(&futex_way, 1, PARK_TURNS, 10));
+	sample("raw/futex", "lat", 8, turns_ns(&futex_rested, 1, PARK_TURNS, 10));
 	must(weft_knob_set("spin_ns", "0"), "weft_knob_set spin_ns");
 	before = sleeps();
-	v = turns_ns(&message_way, 1, PARK_TURNS, 10);
+	v = turns_ns(&message_rested, 1, PARK_TURNS, 10);
 	sample("weft/park", "sleeps", 8, (sleeps() - before) / (2.0 * PARK_TURNS));
 	sample("weft/park", "lat", 8, v);
+	sample("raw/futex-turn", "lat", 8, turns_ns(&futex_way, 1, PARK_TURNS, 10));
+	sample("weft/park-turn", "lat", 8, turns_ns(&message_way, 1, PARK_TURNS, 10));
 	must(weft_knob_set("spin_ns", spin), "weft_knob_set spin_ns");
 	sleeper_priority(false);
-	sample("weft/park-default", "lat", 8, turns_ns(&message_way, 1, 20 * PARK_TURNS, 500));
+	sample("weft/park-default", "lat", 8, turns_ns(&message_way, 1, 50 * PARK_TURNS, 500));
 }
 
 int main(int argc, char **argv)

@@ -154,11 +154,11 @@ static void hand_over(void)
 	void *where;
 
 	cpu_pin(0);
-	taker = thread_start(taker_main, &me);
 	must(weft_buf_get(LARGE, WEFT_RAIL_ANY, &buf), "weft_buf_get");
 	fill_words(buf->data, LARGE);
 	sum = sum_words(buf->data, LARGE);
 	where = buf->data;
+	taker = thread_start(taker_main, &me);
 	must(weft_recv(NULL, WEFT_ANY, TAG_READY, NULL, 0, weft_in(10 * WEFT_S), &st), "weft_recv");
 
 	start = clock_ns();

@@ -28,7 +28,8 @@ RAW_OF = {
     ("weft/send", "lat"): "raw/ring", ("weft/posted", "lat"): "raw/ring-again", ("weft/buf", "lat"): "raw/touch",
     ("weft/send", "rate"): "raw/ring", ("weft/posted", "rate"): "raw/ring-again",
     ("weft/pairs-500", "lat"): "raw/futex-500", ("weft/pairs-500-other", "lat"): "raw/futex-500-other",
-    ("weft/park", "lat"): "raw/futex", ("weft/park-default", "lat"): "raw/futex",
+    ("weft/park", "lat"): "raw/futex", ("weft/park-turn", "lat"): "raw/futex-turn",
+    ("weft/park-default", "lat"): "raw/futex-turn",
     ("weft/send-1of8", "rate"): "raw/ring-1of8", ("weft/send-8pairs", "rate"): "raw/ring-8pairs",
     ("weft/posted", "ends"): "weft/send", ("weft/queue", "ends"): "weft/send",
     ("weft/callback", "ends"): "weft/send", ("weft/handoff", "ends"): "weft/send",
@@ -157,7 +158,7 @@ def all_marks(s, say):
         ratio_mark(s, "over-1000", "<=0.6", "weft/pairs-500", "raw/futex-500", "lat"),
         park_mark(s),
         Mark("idle-cpu", "<=1", idle, [100.0] if idle else [], "% of a core"),
-        Mark("port-memory", "<=4096", port, s.get("raw/thread", "bytes", 10000), "B each, beside those of a bare thread"),
+        Mark("port-memory", "<=4096", port, s.get("raw/thread", "bytes", 10000), "B more than a bare thread, each"),
         scale_mark(s),
     ]
 
@@ -204,7 +205,11 @@ def print_beside(s, names, say):
     if "over-1000" in names:
         share("weft/pairs-500-other", "lat", 8, "ns")
     if "park-8" in names:
+        share("weft/park-turn", "lat", 8, "ns")
         share("weft/park-default", "lat", 8, "ns")
+    if "port-memory" in names and s.get("weft/port-joined", "bytes", 10000):
+        say(f"info port-memory of threads that joined and wait outside of weft: "
+            f"{number(median('weft/port-joined', 'bytes', 10000))} B each")
     if "senders" in names:
         for n in (2, 4, 8):
             share(f"weft/senders-{n}", "rate", 8, "thousand/s")

@@ -23,6 +23,7 @@ struct turn_way {
 	void (*prepare)(struct turn *t, int side); /* before the start; may be NULL */
 	void (*give)(struct turn *t, int side, uint32_t i); /* the i-th turn, from 1 on */
 	void (*take)(struct turn *t, int side, uint32_t i);
+	uint32_t rest_ns; /* kept busy before each turn is given; not in the figure */
 };
 
 struct turn_run {
@@ -56,6 +57,14 @@ static inline void futex_take(struct turn *t, int side, uint32_t i)
 		syscall(SYS_futex, w, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
 }
 
+static inline void rest(uint32_t ns)
+{
+	uint64_t until = ns ? clock_ns() + ns : 0;
+
+	while (ns && clock_ns() < until)
+		cpu_relax();
+}
+
 static inline void *turn_main(void *arg)
 {
 	struct turn_thread *x = arg;
@@ -71,15 +80,18 @@ static inline void *turn_main(void *arg)
 	for (uint32_t i = 1; i <= r->turns; i++) {
 		if (x->side == 1) {
 			r->way->take(x->t, 1, i);
+			rest(r->way->rest_ns);
 			r->way->give(x->t, 1, i);
 			continue;
 		}
+		rest(r->way->rest_ns);
 		r->way->give(x->t, 0, i);
 		r->way->take(x->t, 0, i);
 		if (i % r->batch == 0) {
 			uint64_t now = clock_ns();
 
-			x->batch_ns[i / r->batch - 1] = (double)(now - then) / r->batch;
+			x->batch_ns[i / r->batch - 1] =
+				(double)(now - then) / r->batch - 2.0 * r->way->rest_ns;
 			then = now;
 		}
 	}

@@ -196,7 +196,7 @@ static void leave_job(void)
 			break;
 		wf_port_end(p, WEFT_NOW);
 	}
-	if (wf_self.port && atomic_load_explicit(&wf_self.port->ring.id, memory_order_relaxed) == wf_self.id)
+	if (wf_self.port && atomic_load_explicit(&wf_self.port->id, memory_order_relaxed) == wf_self.id)
 		wf_port_end(wf_self.port, WEFT_NOW);
 	wf_port_end(world, WEFT_NOW);
 	wf_listener_stop();

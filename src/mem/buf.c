@@ -266,17 +266,18 @@ static void view_move(struct wf_buf *v, unsigned phase)
 	v->phase = (uint8_t)phase;
 }
 
-void wf_buf_send_undo(struct weft_buf *carry)
+struct weft_buf *wf_buf_send_undo(struct weft_buf *carry)
 {
 	struct wf_buf *b = inner(carry);
 
 	/* A view that had been with a receiver before stays his. */
 	if (b->class || b->phase == PHASE_WITH) {
 		state_set(b, HELD);
-		return;
+		return carry;
 	}
 	state_set(b, FREE);
 	buf_home(b);
+	return NULL;
 }
 
 void wf_buf_sent(struct weft_buf *carry)

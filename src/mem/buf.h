@@ -1,6 +1,6 @@
 /* buf.h - what the core does with buffers beyond the public calls: lending them, handing them over.
  *
- * A send passes a buffer through four points, always in this order and each exactly once:
+ * A send passes a buffer through these points, in this order:
  *
  *   sender    wf_buf_send_begin     the buffer is under way, nobody may put or send it
  *             wf_buf_send_undo      (the send came to nothing: as before send_begin)
@@ -45,9 +45,10 @@ void wf_buf_release(struct weft_buf *buf);
  */
 int wf_buf_send_begin(struct weft_buf *buf, bool keep, struct weft_buf **ret_carry);
 
-/* [any] The send did not happen: as before send_begin, a fresh view is dissolved. Also after wf_buf_sent,
- * as long as nothing was published. */
-void wf_buf_send_undo(struct weft_buf *carry);
+/* [any] The send did not happen: as before send_begin. Also after wf_buf_sent, as long as nothing was
+ * published. Returns what is its sender's again: @carry, or NULL if it was a view made for this
+ * send, which is dissolved. (A view received earlier and sent on is its sender's again.) */
+struct weft_buf *wf_buf_send_undo(struct weft_buf *carry);
 
 void wf_buf_sent(struct weft_buf *carry);       /* [any] about to lie in the receiver's mailbox */
 void wf_buf_delivered(struct weft_buf *carry);  /* [any] in the receiver's hands; also straight from begun */

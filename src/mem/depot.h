@@ -39,11 +39,9 @@ struct wf_link {
 	struct wf_link *chain;          /* first of a chain: the next chain in the depot */
 };
 
-struct wf_mag {                         /* its thread only; n and batch apart: one wide load of both would wait
-					 * for the narrow store of n before it */
-	struct wf_link *top;
+struct wf_mag {                         /* its thread only */
+	struct wf_link *top, *spare;
 	unsigned n;                     /* objects in top */
-	struct wf_link *spare;
 	unsigned batch;                 /* 0: this thread may not keep any (more) of these */
 };
 

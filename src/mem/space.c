@@ -86,7 +86,7 @@ static int table_set_locked(const void *mem, size_t bytes, uintptr_t what)
 		_Atomic(struct wf_leaf *) *slot = &wf_space_root[i >> WF_LEAF_BITS];
 		struct wf_leaf *leaf = atomic_load_explicit(slot, memory_order_relaxed);
 
-		atomic_store_explicit(&leaf->at[i % WF_LEAF_ENTRIES], what, memory_order_release);      /* T1 */
+		atomic_store_explicit(&leaf->at[i % WF_LEAF_ENTRIES], what, memory_order_release); /* T1 */
 	}
 	return 0;
 }

@@ -149,13 +149,14 @@ static void tell_lost(weft_id src, weft_ctx context, weft_id by, size_t len)
 	struct weft_status st = { .from = by, .tag = WEFT_LOST, .len = len, .index = WEFT_NOBODY };
 	struct weft_port *from = wf_port_by_id(src);
 	weft_done_fn event = NULL;
+	uint16_t who;
 
-	if (context && wf_context_known(src, context) && wf_route(src, context, NULL, &from) < 0)
+	if (context && wf_context_known(src, context) && wf_route(src, context, NULL, &from, &who) < 0)
 		return;
 	if (!from)
 		return;
 	wf_lock(&from->lock);
-	if (atomic_load_explicit(&from->ring.id, memory_order_relaxed) == src) {
+	if (atomic_load_explicit(&from->id, memory_order_relaxed) == src) {
 		atomic_fetch_add_explicit(&from->sent_lost, 1, memory_order_relaxed);
 		event = from->event;
 		st.user = from->user;
@@ -224,7 +225,7 @@ static void wait_until_left(struct weft_port *p)
 static void undress(struct weft_port *p, weft_id id)
 {
 	struct wf_ring *ring = &p->ring;
-	struct wf_cell *cells = atomic_load_explicit(&ring->cells, memory_order_relaxed);
+	struct wf_cell *cells = atomic_load_explicit(&ring->own_cells, memory_order_relaxed);
 	uint32_t pos = atomic_load_explicit(&ring->pos, memory_order_relaxed);
 
 	if (p->proto) {
@@ -249,8 +250,8 @@ static void undress(struct weft_port *p, weft_id id)
 
 int wf_port_end(struct weft_port *p, weft_time until)
 {
-	weft_id id = atomic_load_explicit(&p->ring.id, memory_order_relaxed);
-	weft_ctx context = atomic_load_explicit(&p->ring.context, memory_order_relaxed);
+	weft_id id = atomic_load_explicit(&p->id, memory_order_relaxed);
+	weft_ctx context = atomic_load_explicit(&p->context, memory_order_relaxed);
 	struct wf_work work = { NULL };
 	int r = drain_sends(p, until);
 
@@ -258,7 +259,7 @@ int wf_port_end(struct weft_port *p, weft_time until)
 	atomic_fetch_or_explicit(&p->ring.tail, WF_TAIL_CLOSED, memory_order_acq_rel);
 	if (context)
 		wf_context_remove(p);
-	atomic_store_explicit(&p->ring.id, 0, memory_order_release);
+	atomic_store_explicit(&p->id, 0, memory_order_release);
 	wf_fence_heavy();                                               /* F1 with wf_watch */
 	wf_lock(&p->lock);
 	p->closing = true;
@@ -292,7 +293,7 @@ int weft_port_close(struct weft_port *port, weft_time until)
 		return r;
 	if (wf_self.in_callback)
 		return weft_fail(-EDEADLK, "weft_port_close inside a callback");
-	if (!atomic_load_explicit(&port->ring.id, memory_order_relaxed))
+	if (!atomic_load_explicit(&port->id, memory_order_relaxed))
 		return weft_fail(-EINVAL, "the port is closed already");
 	if (port->thread_port || port == weft_port_world())
 		return weft_fail(-EPERM, "a thread's own port and the process's end with them");

@@ -33,6 +33,7 @@ struct wf_routes {
 		weft_id id;
 		weft_ctx context;
 		struct weft_port *port;
+		uint16_t who;
 	} route[ROUTES];
 };
 
@@ -64,12 +65,12 @@ weft_ctx weft_ctx_new(void)
 
 static weft_id id_of(struct weft_port *p)
 {
-	return atomic_load_explicit(&p->ring.id, memory_order_relaxed);
+	return atomic_load_explicit(&p->id, memory_order_relaxed);
 }
 
 static weft_ctx context_of(struct weft_port *p)
 {
-	return atomic_load_explicit(&p->ring.context, memory_order_relaxed);
+	return atomic_load_explicit(&p->context, memory_order_relaxed);
 }
 
 static struct weft_port **place_locked(weft_id id, weft_ctx context)
@@ -191,7 +192,7 @@ static int find_locked(weft_id id, weft_ctx context, const struct weft_proto *pr
 	return 0;
 }
 
-int wf_route(weft_id id, weft_ctx context, const struct weft_proto *proto, struct weft_port **ret_port)
+int wf_route(weft_id id, weft_ctx context, const struct weft_proto *proto, struct weft_port **ret_port, uint16_t *ret_who)
 {
 	struct route *r;
 	int err;
@@ -199,16 +200,19 @@ int wf_route(weft_id id, weft_ctx context, const struct weft_proto *proto, struc
 	if (!wf_self.routes)
 		wf_self.routes = calloc(1, sizeof(*wf_self.routes));
 	r = wf_self.routes ? &wf_self.routes->route[hash(id, context) % ROUTES] : NULL;
-	/* A stale route leads to a port of another id or incarnation: the claim says so, and we come again. */
+	/* A stale route leads to a port of another incarnation: the claim says so, and we come again. */
 	if (r && r->id == id && r->context == context && id_of(r->port) == id && context_of(r->port) == context) {
 		*ret_port = r->port;
+		*ret_who = r->who;
 		return 0;
 	}
 	wf_lock(&registry_lock);
 	err = find_locked(id, context, proto, ret_port);
+	if (err == 0)
+		*ret_who = (*ret_port)->incarnation;
 	wf_unlock(&registry_lock);
 	if (err == 0 && r)
-		*r = (struct route){ id, context, *ret_port };
+		*r = (struct route){ id, context, *ret_port, *ret_who };
 	return err;
 }
 

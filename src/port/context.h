@@ -17,7 +17,8 @@ weft_ctx wf_ctx_of_text(const char *text);
 
 /* [any] Where a message to (@id, @context) goes, by the calling thread's cache; a port in limbo if nobody
  * has opened it yet (it then speaks @proto). -ESRCH: @id is gone or the context is closed there; -ENOMEM. */
-int wf_route(weft_id id, weft_ctx context, const struct weft_proto *proto, struct weft_port **ret_port);
+int wf_route(weft_id id, weft_ctx context, const struct weft_proto *proto, struct weft_port **ret_port,
+	     uint16_t *ret_who);
 
 /* For open: the port in limbo for it (out of limbo now), or NULL: none; -EEXIST, -ESTALE. */
 int wf_context_adopt(weft_id id, weft_ctx context, struct weft_port **ret_port);

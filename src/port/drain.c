@@ -219,16 +219,14 @@ static struct weft_req *spilled_locked(struct weft_port *p)
 	if (n)
 		p->spilled--;
 	else
-		/* release: what follows in the ring follows what was taken here. */
-		atomic_fetch_and_explicit(&p->ring.tail, ~WF_TAIL_SPILLED, memory_order_release);
+		wf_ring_unspill(&p->ring);
 	wf_unlock(&p->spill_lock);
 	return n ? wf_of(n, struct weft_req, spill) : NULL;
 }
 
 struct weft_req *wf_next_spilled_locked(struct weft_port *p)
 {
-	if (wf_likely(!(atomic_load_explicit(&p->ring.tail, memory_order_acquire) & WF_TAIL_SPILLED)) ||
-	    !wf_ring_drained(&p->ring))
+	if (wf_likely(!wf_ring_spilled(&p->ring)) || !wf_ring_drained(&p->ring))
 		return NULL;
 	return spilled_locked(p);
 }
@@ -241,7 +239,7 @@ static void enlarge_locked(struct weft_port *p, struct wf_work *work)
 	uint32_t pos;
 
 	atomic_store_explicit(&p->big_wanted, false, memory_order_relaxed);
-	if (!wf_budget.big || atomic_load_explicit(&ring->mask, memory_order_relaxed) != WF_CELLS_SMALL - 1)
+	if (!wf_budget.big || ring->own_mask != WF_CELLS_SMALL - 1)
 		return;
 	cells = wf_big_cells_get();
 	if (!cells)
@@ -261,13 +259,14 @@ static void enlarge_locked(struct weft_port *p, struct wf_work *work)
 	if (wf_ring_drained(ring)) {
 		for (uint32_t i = 0; i < WF_CELLS_BIG; i++)
 			atomic_store_explicit(&cells[i].seq, pos, memory_order_relaxed);        /* looks old */
-		atomic_store_explicit(&ring->cells, cells, memory_order_relaxed);
-		atomic_store_explicit(&ring->mask, WF_CELLS_BIG - 1, memory_order_relaxed);
+		wf_ring_use(ring, cells, WF_CELLS_BIG);
 		atomic_store_explicit(&ring->head, pos, memory_order_release);
 	} else {
 		wf_big_cells_put(cells);
 	}
-	atomic_fetch_and_explicit(&ring->tail, ~WF_TAIL_FROZEN, memory_order_release);          /* R3 */
+	/* The flag goes and, if the cells are new, the tail says so: one release for both (R3). Nobody claims meanwhile. */
+	atomic_fetch_xor_explicit(&ring->tail, WF_TAIL_FROZEN | (ring->own_mask == WF_CELLS_BIG - 1 ? WF_TAIL_BIG : 0),
+				  memory_order_release);
 }
 
 int wf_drain_locked(struct weft_port *p, struct wf_work *work)
@@ -368,7 +367,7 @@ int wf_take_locked(struct weft_port *p, const void *want, const struct wf_target
 					return r;
 				wf_ring_advance(&p->ring);
 				/* Senders wait to enter: a receive makes room for all of them, within the budget. */
-				if (wf_unlikely(atomic_load_explicit(&p->ring.tail, memory_order_relaxed) & WF_TAIL_SPILLED))
+				if (wf_unlikely(wf_ring_spilled(&p->ring)))
 					wf_drain_locked(p, work);
 				return r < 0 ? r : 1;
 			}

@@ -44,11 +44,13 @@ int wf_port_make(weft_id id, weft_ctx context, const struct weft_proto *proto, s
 	}
 	p->index = WEFT_NOBODY;
 	p->open = true;
-	atomic_store_explicit(&p->ring.id, id, memory_order_relaxed);
-	atomic_store_explicit(&p->ring.context, context, memory_order_relaxed);
-	t = atomic_load_explicit(&p->ring.tail, memory_order_relaxed) & ~WF_TAIL_FLAGS;
-	t = (t & 0xffffffff) | ((t + WF_TAIL_INCARNATION) & ~UINT64_C(0xffffffff) & ~WF_TAIL_FLAGS);
-	atomic_store_explicit(&p->ring.tail, t | (proto ? WF_TAIL_FOREIGN : 0), memory_order_release);  /* R3 */
+	atomic_store_explicit(&p->id, id, memory_order_relaxed);
+	atomic_store_explicit(&p->context, context, memory_order_relaxed);
+	t = atomic_load_explicit(&p->ring.tail, memory_order_relaxed);
+	p->incarnation = (uint16_t)(WF_TAIL_INCARNATION(t) + 1);
+	t = (uint32_t)t | (uint64_t)p->incarnation << 32 | (proto ? WF_TAIL_FOREIGN : 0);
+	/* release: the port, to who is told of it by the slot or the registry; here for a stale sender's failing CAS. */
+	atomic_store_explicit(&p->ring.tail, t, memory_order_release);
 	wf_port_listed(p, true);
 	*ret_port = p;
 	return 0;
@@ -211,7 +213,7 @@ int weft_port_open(const struct weft_port_opts *theirs, struct weft_port **ret_p
 static const struct weft_port *mine_or(const struct weft_port *p)
 {
 	if (p)
-		return atomic_load_explicit(&p->ring.id, memory_order_relaxed) ? p : NULL;
+		return atomic_load_explicit(&p->id, memory_order_relaxed) ? p : NULL;
 	return wf_enter() < 0 ? NULL : wf_self.port;
 }
 
@@ -227,8 +229,8 @@ int weft_port_stat(const struct weft_port *port, struct weft_port_info *ret_info
 		return weft_fail(-EINVAL, "ret_info is NULL, or its size is not set");
 	size = ret_info->size < sizeof(info) ? ret_info->size : (uint32_t)sizeof(info);
 	info.flags = p->flags;
-	info.id = atomic_load_explicit(&p->ring.id, memory_order_relaxed);
-	info.context = atomic_load_explicit(&p->ring.context, memory_order_relaxed);
+	info.id = atomic_load_explicit(&p->id, memory_order_relaxed);
+	info.context = atomic_load_explicit(&p->context, memory_order_relaxed);
 	info.count = p->members ? p->members->count : 0;
 	info.index = p->index;
 	info.epoch = atomic_load_explicit(&p->epoch, memory_order_relaxed);

@@ -111,6 +111,9 @@ struct weft_port {
 
 	/* set at open, then constant */
 	const struct weft_proto *proto;         /* NULL: native */
+	_Atomic(weft_id) id;                    /* as in the ring, whose line belongs to the senders; 0: ended */
+	_Atomic uint64_t context;
+	uint16_t incarnation;                   /* as in the tail */
 	void *match;                            /* of a foreign protocol */
 	struct wf_members *members;
 	uint32_t index, limit, flags;

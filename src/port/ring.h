@@ -6,19 +6,23 @@
  *         cell. The reader publishes its head now and then; senders keep the head they last saw beside
  *         the tail, and fetch it again only when the ring seems full.
  *
- *         tail  63..52 flags | 51..32 incarnation | 31..0 position
+ *         tail  63..52 flags | 47..32 incarnation | 31..0 position
  *
- *         A set flag makes the CAS of a sender that did not expect it fail, so one word decides: a closed
- *         port is not written to, and a message cannot overtake one that spilled. Ports are never
- *         unmapped and a reused one has another incarnation: a stale pointer to it loses the CAS. Positions
- *         run on through incarnations and changes of cells, so an old cell never looks new.
+ *         One word decides: a sender knows the incarnation it means (from the table of ids, or its
+ *         route), and its CAS succeeds only on a tail of that incarnation without unexpected flags. So a
+ *         closed port is not written to, a message cannot overtake one that spilled, and a stale
+ *         pointer to a port that was reused loses. Ports are never unmapped. Positions run on through
+ *         incarnations and changes of cells, so an old cell never looks new.
  * Edges   R1  seq release -> seq acquire (reader): the cell's content.
- *         R2  head release -> head acquire (sender) -> seen release -> seen acquire (another sender): the
- *             reader is done with the cells below head.
- *         R3  tail release (open, thaw) -> tail acquire (sender): who the port is, its cells and mask.
+ *         R2  head release -> head acquire (sender) -> seen -> a store into a cell that depends on the
+ *             comparison with it: the reader is done with the cells below head. (Load to dependent store
+ *             is kept by both CPU families; ThreadSanitizer gets release and acquire.)
+ *         R3  tail release (thaw) -> cells[BIG flag of tail]: the address depends on the word loaded.
  *         F1  (fence.h) seq store, look for a sleeper / name the sleeper, look at seq.
  * Laws    (docs/performance.md) The sender never waits for its own stores and never reads a cell; the
- *         payload's place is known before the cell arrives.
+ *         payload's place is known before the cell arrives. On aarch64 a load-acquire (ldar) waits for
+ *         every earlier store-release, that is for the last cell to reach the reader's core: three times
+ *         the cost of a message. Hence no acquire on a sender's way, and wf_acquire32 for the reader.
  * Progress  claiming is lock-free; a reader may wait for a claimed cell whose sender is preempted.
  * Tested  tests/models/ring.pml, tests/unit/test_steps.c, tests/stress/stress_ring.c.
  */
@@ -43,8 +47,9 @@
 #define WF_TAIL_FROZEN (UINT64_C(1) << 61)      /* its cells are being changed: a moment */
 #define WF_TAIL_TIGHT (UINT64_C(1) << 60)       /* no budget: only announcements enter */
 #define WF_TAIL_FOREIGN (UINT64_C(1) << 59)     /* its protocol is not the native one: senders must know it */
+#define WF_TAIL_BIG (UINT64_C(1) << 48)         /* which cells; not a flag: every sender looks */
 #define WF_TAIL_FLAGS (UINT64_C(0xfff) << 52)
-#define WF_TAIL_INCARNATION (UINT64_C(1) << 32)
+#define WF_TAIL_INCARNATION(t) ((uint16_t)((t) >> 32))
 
 struct wf_cell {
 	_Alignas(WF_PAIR) _Atomic uint32_t seq; /* position + 1 when published */
@@ -58,48 +63,101 @@ struct wf_ring {
 	/* senders */
 	_Alignas(WF_PAIR) _Atomic uint64_t tail;
 	_Atomic uint32_t seen;                  /* the head some sender last saw */
-	_Atomic uint32_t mask;                  /* changed only while frozen or closed */
-	_Atomic(struct wf_cell *) cells;
-	_Atomic(weft_id) id;                    /* whose; 0: nobody's. With context: constant while open */
-	_Atomic uint64_t context;
-	/* the reader, under the port's lock; pos is also read by the owner while it spins */
+	_Atomic(struct wf_cell *) cells[2];     /* small, big; set before the tail says so */
+	/* the reader, under the port's lock; all but head are also read by who looks without it */
 	_Alignas(WF_PAIR) _Atomic uint32_t head;
 	_Atomic uint32_t pos;
-	/* written when somebody goes to sleep or wakes up, read by each sender */
+	_Atomic uint32_t own_mask;              /* the senders' line is theirs: copies */
+	_Atomic(struct wf_cell *) own_cells;
+	/* seldom written, read by each sender and by the reader */
 	_Alignas(WF_LINE) _Atomic(struct wf_parker *) sleeper;
+	_Atomic bool spilled;                   /* what WF_TAIL_SPILLED says, where the reader may look at it */
 };
+
+#if WF_TSAN
+#define WF_DEPENDS memory_order_acquire         /* it does not know dependencies */
+#else
+#define WF_DEPENDS memory_order_relaxed
+#endif
+
+/* Acquires what a release store of *@word published. Where the compiler may use ldapr it is that; elsewhere on
+ * aarch64 a load and a barrier for loads, as ldar would wait for this thread's own release stores. */
+static inline uint32_t wf_acquire32(_Atomic uint32_t *word)
+{
+#if defined(__aarch64__) && !defined(__ARM_FEATURE_RCPC) && !WF_TSAN
+	uint32_t v = atomic_load_explicit(word, memory_order_relaxed);
+
+	__asm__ volatile("dmb ishld" ::: "memory");
+	return v;
+#else
+	return atomic_load_explicit(word, memory_order_acquire);
+#endif
+}
+
+/* [reader, frozen or closed] Other cells from the present position on; the tail is to say which. */
+static inline void wf_ring_use(struct wf_ring *r, struct wf_cell *cells, uint32_t count)
+{
+	atomic_store_explicit(&r->cells[count == WF_CELLS_BIG], cells, memory_order_relaxed);   /* R3 publishes them */
+	atomic_store_explicit(&r->own_cells, cells, memory_order_relaxed);
+	atomic_store_explicit(&r->own_mask, count - 1, memory_order_relaxed);
+}
+
+/* [any, under the port's spill lock] From now on no claim succeeds: what comes follows what spilled. */
+static inline void wf_ring_spill(struct wf_ring *r)
+{
+	/* relaxed, both: the lock orders the list; who looks without it looks again behind a fence (F1). */
+	atomic_fetch_or_explicit(&r->tail, WF_TAIL_SPILLED, memory_order_relaxed);
+	atomic_store_explicit(&r->spilled, true, memory_order_relaxed);
+}
+
+/* [reader, under the port's spill lock] The list is empty: the way in is free again. */
+static inline void wf_ring_unspill(struct wf_ring *r)
+{
+	atomic_store_explicit(&r->spilled, false, memory_order_relaxed);
+	/* release: what follows in the ring follows what was taken from the list. */
+	atomic_fetch_and_explicit(&r->tail, ~WF_TAIL_SPILLED, memory_order_release);
+}
+
+static inline bool wf_ring_spilled(struct wf_ring *r)
+{
+	return atomic_load_explicit(&r->spilled, memory_order_relaxed);
+}
 
 enum wf_claim { WF_CLAIMED, WF_CLAIM_FULL, WF_CLAIM_FLAGS, WF_CLAIM_OTHER };
 
-/* [any] Takes a position in @r for a message to (@id, @context). With a flag set that is not in
- * @allow: WF_CLAIM_FLAGS. *ret_pos and *ret_cell are set when claimed: fill the cell, then publish. */
-static inline enum wf_claim wf_ring_claim(struct wf_ring *r, weft_id id, uint64_t context, uint64_t allow,
-					  uint32_t *ret_pos, struct wf_cell **ret_cell)
+static inline uint32_t wf_tail_mask(uint64_t t)
 {
-	for (;;) {
-		uint64_t t = atomic_load_explicit(&r->tail, memory_order_acquire);      /* R3 */
-		struct wf_cell *cells;
-		uint32_t pos = (uint32_t)t, mask;
+	return t & WF_TAIL_BIG ? WF_CELLS_BIG - 1 : WF_CELLS_SMALL - 1;
+}
 
+/* [any] Takes a position in @r for a message to its incarnation @who. With a flag set that is not in @allow:
+ * WF_CLAIM_FLAGS. *ret_pos and *ret_cell are set when claimed: fill the cell, then publish. */
+static inline enum wf_claim wf_ring_claim(struct wf_ring *r, uint16_t who, uint64_t allow, uint32_t *ret_pos,
+					  struct wf_cell **ret_cell)
+{
+	/* relaxed: the CAS decides whether it was true; R3 is by dependency. */
+	uint64_t t = atomic_load_explicit(&r->tail, WF_DEPENDS);
+
+	for (;;) {
+		uint32_t pos = (uint32_t)t, mask = wf_tail_mask(t);
+		struct wf_cell *cells;
+
+		if (wf_unlikely(WF_TAIL_INCARNATION(t) != who))
+			return WF_CLAIM_OTHER;
 		if (wf_unlikely(t & WF_TAIL_FLAGS & ~allow))
 			return WF_CLAIM_FLAGS;
-		/* relaxed, all four: if they belong to another incarnation than t, the CAS fails. */
-		if (wf_unlikely(atomic_load_explicit(&r->id, memory_order_relaxed) != id ||
-				atomic_load_explicit(&r->context, memory_order_relaxed) != context))
-			return WF_CLAIM_OTHER;
-		mask = atomic_load_explicit(&r->mask, memory_order_relaxed);
-		cells = atomic_load_explicit(&r->cells, memory_order_relaxed);
-		if (wf_unlikely(pos - atomic_load_explicit(&r->seen, memory_order_acquire) > mask)) {  /* R2 */
-			uint32_t head = atomic_load_explicit(&r->head, memory_order_acquire);   /* R2 */
+		if (wf_unlikely(pos - atomic_load_explicit(&r->seen, WF_DEPENDS) > mask)) {             /* R2 */
+			uint32_t head = atomic_load_explicit(&r->head, memory_order_acquire);           /* R2 */
 
-			atomic_store_explicit(&r->seen, head, memory_order_release);            /* R2 */
+			atomic_store_explicit(&r->seen, head, memory_order_release);                    /* R2 */
 			if (pos - head > mask)
 				return WF_CLAIM_FULL;
 		}
+		cells = atomic_load_explicit(&r->cells[(t >> 48) & 1], WF_DEPENDS);                     /* R3 */
 		wf_step("claim");
 		if (atomic_compare_exchange_weak_explicit(&r->tail, &t, (t & ~UINT64_C(0xffffffff)) | (uint32_t)(pos + 1),
 							  memory_order_relaxed,         /* nothing is published yet */
-							  memory_order_relaxed)) {      /* loaded again below */
+							  memory_order_relaxed)) {
 			wf_want_line(&cells[(pos + 2) & mask]);
 			*ret_pos = pos;
 			*ret_cell = &cells[pos & mask];
@@ -127,18 +185,18 @@ static inline struct wf_cell *wf_ring_next(struct wf_ring *r)
 {
 	/* relaxed: the reader's own words. */
 	uint32_t pos = atomic_load_explicit(&r->pos, memory_order_relaxed);
-	struct wf_cell *cells = atomic_load_explicit(&r->cells, memory_order_relaxed);
-	struct wf_cell *c = &cells[pos & atomic_load_explicit(&r->mask, memory_order_relaxed)];
+	struct wf_cell *cells = atomic_load_explicit(&r->own_cells, memory_order_relaxed);
+	struct wf_cell *c = &cells[pos & atomic_load_explicit(&r->own_mask, memory_order_relaxed)];
 
 	wf_step("next");
-	return atomic_load_explicit(&c->seq, memory_order_acquire) == pos + 1 ? c : NULL;       /* R1 */
+	return wf_acquire32(&c->seq) == pos + 1 ? c : NULL;                                     /* R1 */
 }
 
 /* [reader] Done with the cell wf_ring_next gave. Senders are told every 16th time (4th, if small). */
 static inline void wf_ring_advance(struct wf_ring *r)
 {
 	uint32_t pos = atomic_load_explicit(&r->pos, memory_order_relaxed) + 1;
-	uint32_t every = atomic_load_explicit(&r->mask, memory_order_relaxed) >= WF_CELLS_BIG - 1 ? 15 : 3;
+	uint32_t every = atomic_load_explicit(&r->own_mask, memory_order_relaxed) >= WF_CELLS_BIG - 1 ? 15 : 3;
 
 	atomic_store_explicit(&r->pos, pos, memory_order_relaxed);
 	if ((pos & every) == 0) {
@@ -150,8 +208,13 @@ static inline void wf_ring_advance(struct wf_ring *r)
 /* [any] Has the reader something to do here? A hint for spinning; exact behind a heavy fence. */
 static inline bool wf_ring_waiting(struct wf_ring *r)
 {
-	/* relaxed: wf_ring_next acquires before anything is read. */
-	return wf_ring_next(r) || atomic_load_explicit(&r->tail, memory_order_relaxed) & WF_TAIL_SPILLED;
+	uint32_t pos = atomic_load_explicit(&r->pos, memory_order_relaxed);
+	struct wf_cell *cells = atomic_load_explicit(&r->own_cells, WF_DEPENDS);
+	struct wf_cell *c = &cells[pos & atomic_load_explicit(&r->own_mask, memory_order_relaxed)];
+
+	wf_step("waiting");
+	/* relaxed, all: wf_ring_next acquires before anything is read. */
+	return atomic_load_explicit(&c->seq, memory_order_relaxed) == pos + 1 || wf_ring_spilled(r);
 }
 
 /* [reader] Every position given out has been read. */

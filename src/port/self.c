@@ -51,7 +51,7 @@ static void forget(void *self)
 {
 	struct wf_self *s = self;
 	bool in = s->port && atomic_load_explicit(&wf_life, memory_order_relaxed) == WF_IN &&
-		  atomic_load_explicit(&s->port->ring.id, memory_order_relaxed) == s->id;
+		  atomic_load_explicit(&s->port->id, memory_order_relaxed) == s->id;
 
 	if (in)
 		leave();
@@ -115,7 +115,7 @@ weft_id weft_process(void)
 
 static bool joined(void)
 {
-	return wf_self.port && atomic_load_explicit(&wf_self.port->ring.id, memory_order_relaxed) == wf_self.id;
+	return wf_self.port && atomic_load_explicit(&wf_self.port->id, memory_order_relaxed) == wf_self.id;
 }
 
 int weft_thread_enter(const char *name)

@@ -27,7 +27,7 @@ static inline int wf_enter(void)
 	struct weft_port *p = wf_self.port;
 
 	/* relaxed: only this thread opens its port, and who closes it from outside is weft_fini. */
-	if (wf_likely(p && atomic_load_explicit(&p->ring.id, memory_order_relaxed) == wf_self.id))
+	if (wf_likely(p && atomic_load_explicit(&p->id, memory_order_relaxed) == wf_self.id))
 		return 0;
 	return wf_join();
 }

@@ -24,6 +24,7 @@
 struct outgoing {
 	struct weft_port *from, *to;
 	weft_id id;
+	uint16_t who;                   /* incarnation of to */
 	uint64_t context, allow;
 	uint64_t tag;
 	const void *head;               /* of a foreign protocol */
@@ -54,7 +55,7 @@ static void fill(struct wf_cell *c, const struct outgoing *o, uint16_t kind, con
 	c->flags = o->flags;
 	c->len = (uint32_t)o->len;      /* an announced one's length is in its request */
 	c->index = o->from->index;
-	c->src = atomic_load_explicit(&o->from->ring.id, memory_order_relaxed);
+	c->src = atomic_load_explicit(&o->from->id, memory_order_relaxed);
 	c->tag = o->tag;
 	if (o->allow & WF_TAIL_FOREIGN) {
 		memset(body, 0, WF_HEAD_ROOM);
@@ -112,8 +113,8 @@ static int refused(struct outgoing *o, enum wf_claim claim)
 static int find(struct outgoing *o)
 {
 	if (o->context)
-		return wf_route(o->id, o->context, o->from->proto, &o->to);
-	o->to = wf_port_by_id(o->id);
+		return wf_route(o->id, o->context, o->from->proto, &o->to, &o->who);
+	o->to = wf_port_find(o->id, &o->who);
 	return o->to ? 0 : weft_fail(-ESRCH, "no thread, process or port of that id");
 }
 
@@ -123,7 +124,7 @@ static int enter(struct outgoing *o, uint16_t kind, const void *pointer, uint64_
 	for (int again = 0;;) {
 		struct wf_cell *c;
 		uint32_t pos;
-		enum wf_claim claim = wf_ring_claim(&o->to->ring, o->id, o->context, allow | o->allow, &pos, &c);
+		enum wf_claim claim = wf_ring_claim(&o->to->ring, o->who, allow | o->allow, &pos, &c);
 		int r;
 
 		if (wf_likely(claim == WF_CLAIMED)) {
@@ -157,14 +158,13 @@ static int spill(struct outgoing *o, struct weft_req *r)
 
 	wf_lock(&to->spill_lock);
 	t = atomic_load_explicit(&ring->tail, memory_order_acquire);
-	if (t & WF_TAIL_CLOSED || atomic_load_explicit(&ring->id, memory_order_relaxed) != o->id ||
-	    atomic_load_explicit(&ring->context, memory_order_relaxed) != o->context) {
+	if (t & WF_TAIL_CLOSED || WF_TAIL_INCARNATION(t) != o->who) {
 		wf_unlock(&to->spill_lock);
 		return weft_fail(-ESRCH, "the port was closed");
 	}
 	if (t & WF_TAIL_FROZEN ||
-	    (!(t & WF_TAIL_SPILLED) && (uint32_t)t - atomic_load_explicit(&ring->head, memory_order_acquire) <=
-					       atomic_load_explicit(&ring->mask, memory_order_relaxed))) {
+	    (!(t & WF_TAIL_SPILLED) &&
+	     (uint32_t)t - atomic_load_explicit(&ring->head, memory_order_acquire) <= wf_tail_mask(t))) {
 		wf_unlock(&to->spill_lock);
 		wf_relax();
 		return -EINTR;
@@ -172,8 +172,7 @@ static int spill(struct outgoing *o, struct weft_req *r)
 	wf_list_add(&to->spill[r->prio + WF_PRIOS / 2], &r->spill);
 	to->spilled++;
 	wf_user_releases(&to->ring);
-	/* release: the list, to who finds the flag; from now on no claim succeeds. */
-	atomic_fetch_or_explicit(&ring->tail, WF_TAIL_SPILLED, memory_order_release);
+	wf_ring_spill(ring);
 	wf_unlock(&to->spill_lock);
 	sleeper = wf_ring_sleeper(ring);
 	if (sleeper)
@@ -197,7 +196,7 @@ static int announce(struct outgoing *o, struct weft_req *r)
 /* What the request says, so that it can be matched without its sender. */
 static void describe(struct weft_req *r, const struct outgoing *o, const struct weft_op *op)
 {
-	struct wf_head native = { .src = atomic_load_explicit(&o->from->ring.id, memory_order_relaxed), .tag = o->tag };
+	struct wf_head native = { .src = atomic_load_explicit(&o->from->id, memory_order_relaxed), .tag = o->tag };
 
 	r->from = o->from;
 	r->a.src = native.src;
@@ -300,7 +299,7 @@ static int start_eager(struct outgoing *o)
 	}
 	if (o->len <= room)
 		return enter(o, WF_INLINE, NULL, 0);
-	if (atomic_load_explicit(&o->to->ring.mask, memory_order_relaxed) < WF_CELLS_BIG - 1 &&
+	if (!(atomic_load_explicit(&o->to->ring.tail, memory_order_relaxed) & WF_TAIL_BIG) &&
 	    !atomic_load_explicit(&o->to->big_wanted, memory_order_relaxed))
 		atomic_store_explicit(&o->to->big_wanted, true, memory_order_relaxed);
 	r = wf_buf_alloc(o->len, &copy);
@@ -408,7 +407,7 @@ static int prepare(struct outgoing *o, struct weft_port *from, const struct weft
 
 	memset(o, 0, sizeof(*o));
 	o->from = from;
-	o->context = atomic_load_explicit(&from->ring.context, memory_order_relaxed);
+	o->context = atomic_load_explicit(&from->context, memory_order_relaxed);
 	o->allow = from->proto ? WF_TAIL_FOREIGN : 0;
 	o->tag = from->proto ? 0 : op->tag;
 	o->head = op->head;
@@ -546,11 +545,12 @@ int weft_send(struct weft_port *from, weft_id to, uint64_t tag, const void *data
 	if (wf_unlikely(wf_self.in_callback))
 		return weft_fail(-EDEADLK, "weft_send inside a callback: use weft_send_post");
 	if (wf_likely(!from && len <= WF_BODY && tag != WEFT_ANY_TAG && data)) {
-		struct weft_port *p = wf_port_by_id(to);
 		struct wf_cell *c;
 		uint32_t pos;
+		uint16_t who;
+		struct weft_port *p = wf_port_find(to, &who);
 
-		if (wf_likely(p && wf_ring_claim(&p->ring, to, 0, 0, &pos, &c) == WF_CLAIMED)) {
+		if (wf_likely(p && wf_ring_claim(&p->ring, who, 0, &pos, &c) == WF_CLAIMED)) {
 			c->kind = WF_INLINE;
 			c->flags = 0;
 			c->len = (uint32_t)len;

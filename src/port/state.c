@@ -53,7 +53,7 @@ int weft_stats_get(const struct weft_port *port, struct weft_stats *ret_stats)
 		return weft_fail(-EINVAL, "ret_stats is NULL, or its size is not set");
 	if (port) {
 		memcpy(&p, &port, sizeof(p));   /* counted under its lock */
-		if (!atomic_load_explicit(&p->ring.id, memory_order_relaxed))
+		if (!atomic_load_explicit(&p->id, memory_order_relaxed))
 			return weft_fail(-EINVAL, "the port is closed");
 		add_port(p, &s);
 		s.lost += get(&p->sent_lost);
@@ -124,20 +124,20 @@ static void sample_queue(struct weft_state *s, struct weft_port *p, weft_id id, 
 static void sample(struct weft_port *p, void *arg)
 {
 	struct weft_state *s = arg;
-	weft_id id = atomic_load_explicit(&p->ring.id, memory_order_relaxed);
+	weft_id id = atomic_load_explicit(&p->id, memory_order_relaxed);
 	char text[64];
 
 	wf_lock(&p->lock);
 	snprintf(text, sizeof(text), "%s%.40s", p->limbo ? "not open yet " : "",
 		 p->name[0] ? p->name : p->thread_port ? "thread" : id == wf_process_id ? "process" : "port");
-	item(s, WEFT_STATE_PORT, id, 0, atomic_load_explicit(&p->ring.context, memory_order_relaxed), p->held, text);
+	item(s, WEFT_STATE_PORT, id, 0, atomic_load_explicit(&p->context, memory_order_relaxed), p->held, text);
 	sample_queue(s, p, id, WEFT_MATCH_WANTS);
 	sample_queue(s, p, id, WEFT_MATCH_ARRIVALS);
 	for (struct wf_node *n = p->waiters.next; n && n != &p->waiters; n = n->next) {
 		struct wf_waiter *w = wf_of(n, struct wf_waiter, link);
 		struct weft_port *own = wf_of(w->parker, struct weft_port, parker);
 
-		item(s, WEFT_STATE_WAITER, atomic_load_explicit(&own->ring.id, memory_order_relaxed), id, 0, 0,
+		item(s, WEFT_STATE_WAITER, atomic_load_explicit(&own->id, memory_order_relaxed), id, 0, 0,
 		     w->probes ? "probes" : "receives");
 	}
 	wf_unlock(&p->lock);

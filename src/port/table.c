@@ -52,8 +52,7 @@ struct weft_port *wf_port_new(void)
 	wf_unlock(&table_lock);
 	if (!p)
 		return NULL;
-	atomic_store_explicit(&p->ring.cells, p->cells, memory_order_relaxed);
-	atomic_store_explicit(&p->ring.mask, WF_CELLS_SMALL - 1, memory_order_relaxed);
+	wf_ring_use(&p->ring, p->cells, WF_CELLS_SMALL);
 	return p;
 }
 
@@ -169,13 +168,21 @@ int wf_slot_take(weft_id *ret_id)
 	return r;
 }
 
+static uint64_t slot_word(weft_id id, const struct weft_port *p)
+{
+	uint64_t page = (uint64_t)(uintptr_t)p >> 12, generation = (id >> WF_LOCAL_BITS) & 0xfff;
+
+	return page << 28 | generation << 16 | p->incarnation;
+}
+
 void wf_slot_set(weft_id id, struct weft_port *p)
 {
 	uint32_t local = (uint32_t)id & ((1u << WF_LOCAL_BITS) - 1);
 	struct wf_slot *table = atomic_load_explicit(&wf_slots[local / WF_SLOTS_PER_TABLE], memory_order_relaxed);
 
 	if (table)
-		atomic_store_explicit(&table[local % WF_SLOTS_PER_TABLE].port, p, memory_order_release);
+		/* release: the open port. */
+		atomic_store_explicit(&table[local % WF_SLOTS_PER_TABLE].word, p ? slot_word(id, p) : 0, memory_order_release);
 }
 
 void wf_slot_drop(weft_id id)

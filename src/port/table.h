@@ -15,8 +15,9 @@
 
 extern weft_id wf_process_id;           /* set at init, then constant */
 
+/* A slot is one word: page of the port | generation of the id | incarnation of the port. */
 struct wf_slot {
-	_Atomic(struct weft_port *) port;
+	_Atomic uint64_t word;          /* 0: nobody */
 };
 extern _Atomic(struct wf_slot *) wf_slots[1u << (WF_LOCAL_BITS - 10)];
 
@@ -30,17 +31,31 @@ int wf_slot_take(weft_id *ret_id);              /* a number, nobody's yet; -ENOS
 void wf_slot_set(weft_id id, struct weft_port *p);
 void wf_slot_drop(weft_id id);
 
-/* [any] The port without context that has, or had, this id; NULL: none of this process. */
-static inline struct weft_port *wf_port_by_id(weft_id id)
+/* [any] The port without context that has this id, and its incarnation; NULL: none of this process. */
+static inline struct weft_port *wf_port_find(weft_id id, uint16_t *ret_who)
 {
 	uint32_t local = (uint32_t)id & ((1u << WF_LOCAL_BITS) - 1);
 	struct wf_slot *table;
+	uint64_t word;
 
 	if (wf_unlikely(id >> 32 != wf_process_id >> 32))
 		return NULL;
-	/* acquire: the table's, then the port's first words. */
-	table = atomic_load_explicit(&wf_slots[local / WF_SLOTS_PER_TABLE], memory_order_acquire);
-	return table ? atomic_load_explicit(&table[local % WF_SLOTS_PER_TABLE].port, memory_order_acquire) : NULL;
+	/* Each load depends on the one before it (R3): what is found was set before it could be. */
+	table = atomic_load_explicit(&wf_slots[local / WF_SLOTS_PER_TABLE], WF_DEPENDS);
+	if (wf_unlikely(!table))
+		return NULL;
+	word = atomic_load_explicit(&table[local % WF_SLOTS_PER_TABLE].word, WF_DEPENDS);
+	if (wf_unlikely(!word || ((word >> 16) & 0xfff) != ((id >> WF_LOCAL_BITS) & 0xfff)))
+		return NULL;
+	*ret_who = (uint16_t)word;
+	return (struct weft_port *)(uintptr_t)(word >> 28 << 12);
+}
+
+static inline struct weft_port *wf_port_by_id(weft_id id)
+{
+	uint16_t who;
+
+	return wf_port_find(id, &who);
 }
 
 /* Is (@id) open now? A hint, as everything about others is. */
@@ -48,7 +63,7 @@ static inline bool wf_id_lives(weft_id id)
 {
 	struct weft_port *p = wf_port_by_id(id);
 
-	return p && atomic_load_explicit(&p->ring.id, memory_order_acquire) == id;
+	return p && atomic_load_explicit(&p->id, memory_order_acquire) == id;
 }
 
 /* What ports counted that have ended since; under the table's lock. */

@@ -105,6 +105,19 @@ static inline uint64_t mailbox_fill(struct weft_port *from, weft_id to, uint64_t
 	return n;
 }
 
+/* Sends 0, 1, 2 ... until nothing goes at once any more: what the mailbox held is in the receiver's queue, and
+ * the budget is used up. To be used with a small budget. How many went. */
+static inline uint64_t budget_fill(struct weft_port *from, weft_id to, uint64_t tag)
+{
+	uint64_t n = 0;
+	int r;
+
+	while ((r = weft_send(from, to, tag, &n, sizeof(n), weft_in(WEFT_MS))) == 0)
+		MUST(++n < 100000);
+	MUST_EQ(r, -ETIMEDOUT);
+	return n;
+}
+
 /* The posted forms with the fields that most tests use. */
 static inline int send_post(struct weft_port *from, uint32_t flags, weft_id to, uint64_t tag, void *mem,
 			    size_t len, struct weft_req **ret_req)

@@ -62,7 +62,7 @@ TEST(a_million_posted_sends_that_nobody_asked_for_do_not_hide_one_that_is_waited
 	for (uint64_t i = 0; i < n; i++) {
 		int r = send_post(NULL, 0, mate.id, NOISE, &numbers[i], 8, NULL);
 
-		MUST(r == 0 || r == WEFT_DONE);
+		MUST_EQ(r < 0 ? r : 0, 0);
 		if (i % 1024 == 0) {
 			uint64_t held = stats_of(NULL).unexpected_bytes;
 
@@ -107,6 +107,8 @@ TEST(a_million_sends_that_must_not_wait_leave_the_receiver_within_its_budget)
 		MUST(r == 0 || r == -EAGAIN);
 		accepted += r == 0;
 		if (i % 1024 == 0) {
+			if (r < 0)      /* the receiver wants a processor too */
+				crew_nap();
 			uint64_t held = stats_of(NULL).unexpected_bytes;
 
 			most = held > most ? held : most;
@@ -116,7 +118,7 @@ TEST(a_million_sends_that_must_not_wait_leave_the_receiver_within_its_budget)
 	mate_wait(&mate);
 	CHECK_EQ(atomic_load(&ear.heard), 78);
 	/* It was used, and it was kept. */
-	CHECK(most > BUDGET / 2 || accepted == n);
+	CHECK(most > BUDGET / 2 || test_scale() < 1);
 	CHECK(most <= BUDGET);
 	size_t after = resident(), grown = after > before ? after - before : 0;
 	printf("# %llu of %llu sends accepted: %llu bytes held at most, resident memory grew by %llu\n",

@@ -314,7 +314,7 @@ TEST(a_cancelled_send_was_received_by_nobody_and_one_that_ended_well_by_somebody
 		MUST_OK(send_post(from, WEFT_SYNC, port_id(to), 1, &v, 8, &race.req));
 		pthread_t t = thread_start(race_receive, &race);
 		atomic_store(&race.go, 1);
-		for (unsigned k = (unsigned)(i % 16) * 16; k > 0; k--)
+		for (unsigned k = (unsigned)(i % 64) * 128; k > 0; k--)
 			atomic_load(&race.go);
 		weft_req_cancel(race.req);
 		int r = weft_req_wait(&race.req, SOON, NULL);

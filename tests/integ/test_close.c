@@ -100,13 +100,13 @@ TEST(a_blocked_send_ends_reset_when_the_port_it_goes_to_closes)
 {
 	void (*const what[])(void *) = { busy_send, busy_small_send, busy_buf_send };
 
-	job_begin(0);
+	job_begin(64 << 10);
 	for (unsigned i = 0; i < sizeof(what) / sizeof(what[0]); i++) {
 		struct weft_port *to = port_new(0);
 		struct busy b = { .port = port_new(0), .to = port_id(to) };
 
-		if (i > 0)      /* what would go at once waits to enter a full mailbox */
-			mailbox_fill(b.port, b.to, 2);
+		if (i > 0)      /* what would go at once waits when the budget is used up */
+			budget_fill(b.port, b.to, 2);
 		close_under(what[i], &b, to, -ECONNRESET);
 		CHECK_OK(weft_port_close(b.port, SOON));
 	}
@@ -249,11 +249,14 @@ TEST(sends_that_do_not_drain_in_time_are_cancelled_and_the_port_is_closed_all_th
 		CHECK_EQ(weft_port_close(from, i ? WEFT_NOW : weft_in(5 * WEFT_MS)),
 			 i ? -EAGAIN : -ETIMEDOUT);
 		CHECK_EQ(weft_req_wait(&large, SOON, NULL), -ECANCELED);
-		CHECK_EQ(weft_req_wait(&waits, SOON, NULL), -ECANCELED);
+		/* One that could still enter the mailbox is there like those that had. */
+		int r = weft_req_wait(&waits, SOON, NULL);
+		CHECK(r == 0 || r == -ECANCELED);
 		CHECK_EQ(weft_send(NULL, id, 1, &v, 8, SOON), -ESRCH);
-		/* What was done before is there. */
 		for (uint64_t k = 0; k < n; k++)
 			CHECK_NEXT(to, WEFT_ANY, 1, k);
+		if (r == 0)
+			CHECK_NEXT(to, WEFT_ANY, 1, v);
 		CHECK_NOTHING(to, WEFT_ANY, WEFT_ANY_TAG);
 	}
 	CHECK_OK(weft_port_close(to, SOON));

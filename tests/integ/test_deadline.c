@@ -30,17 +30,18 @@ TEST(a_receives_deadline_takes_the_receive_back)
 TEST(a_sends_deadline_takes_the_message_back)
 {
 	unsigned char *mem = memory(LARGE);
-	uint64_t v = 2;
+	uint64_t v = 1000000;
 
-	job_begin(0);
+	job_begin(64 << 10);
 	struct weft_port *from = port_new(0), *to = port_new(0);
 	CHECK_EQ(weft_send(from, port_id(to), 1, mem, LARGE, WEFT_NOW), -EAGAIN);
 	CHECK_NOTHING(to, WEFT_ANY, WEFT_ANY_TAG);
 	CHECK_EQ(weft_send(from, port_id(to), 1, mem, LARGE, brief()), -ETIMEDOUT);
 	CHECK_NOTHING(to, WEFT_ANY, WEFT_ANY_TAG);
-	/* Also when it was still waiting to enter a full mailbox. */
-	uint64_t n = mailbox_fill(from, port_id(to), 1);
+	/* Also a small one that found the budget used up. */
+	uint64_t n = budget_fill(from, port_id(to), 1);
 	CHECK_EQ(weft_send(from, port_id(to), 1, &v, 8, brief()), -ETIMEDOUT);
+	CHECK_EQ(weft_send(from, port_id(to), 1, &v, 8, WEFT_NOW), -EAGAIN);
 	for (uint64_t i = 0; i < n; i++)
 		CHECK_NEXT(to, WEFT_ANY, 1, i);
 	CHECK_NOTHING(to, WEFT_ANY, WEFT_ANY_TAG);
@@ -73,10 +74,10 @@ TEST(a_buffer_whose_send_was_taken_back_is_still_the_callers)
 {
 	struct weft_buf *buf = NULL;
 
-	job_begin(0);
+	job_begin(64 << 10);
 	struct weft_port *from = port_new(0), *to = port_new(0);
 	MUST_OK(weft_buf_get(100, 0, &buf));
-	uint64_t n = mailbox_fill(from, port_id(to), 1);
+	uint64_t n = budget_fill(from, port_id(to), 1);
 	CHECK_EQ(weft_buf_send(from, port_id(to), 1, buf, WEFT_NOW), -EAGAIN);
 	CHECK_EQ(weft_buf_send(from, port_id(to), 1, buf, brief()), -ETIMEDOUT);
 	CHECK_OK(weft_buf_put(buf));

@@ -1,4 +1,4 @@
-/* test_buf.c - who has a buffer: what weft/buf.h and the inner buf.h promise, and every way to misuse them. */
+/* test_buf.c - who has a buffer: what weft/buf.h and the inner buf.h promise, and misuse of every kind. */
 #include "test.h"
 
 #include <sys/mman.h>
@@ -226,13 +226,13 @@ TEST(a_send_taken_back_leaves_the_buffer_as_it_was)
 			carry = begin(b, keep);
 			if (sent)
 				wf_buf_sent(carry);
-			wf_buf_send_undo(carry);
+			CHECK(wf_buf_send_undo(carry) == (keep ? NULL : b));
 			CHECK_EQ(weft_buf_state(b), WEFT_BUF_IDLE);
 			CHECK_EQ(b->len, 100);
 		}
 	carry = send_through(b, true);
 	CHECK(begin(carry, false) == carry);    /* a received view, sent on in vain: still the receiver's */
-	wf_buf_send_undo(carry);
+	CHECK(wf_buf_send_undo(carry) == carry);
 	CHECK_EQ(weft_buf_state(carry), WEFT_BUF_IDLE);
 	CHECK_EQ(weft_buf_state(b), WEFT_BUF_WITH_RECEIVER);
 	CHECK_OK(weft_buf_put(carry));

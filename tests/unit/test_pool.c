@@ -84,8 +84,8 @@ TEST(there_are_no_buffers_before_the_pool_is_opened_or_after_it_is_closed)
 
 TEST(a_buffer_has_room_for_what_was_asked_in_a_power_of_two_of_at_least_256_bytes)
 {
-	static const size_t lens[] = { 0, 1, 255, 256, 257, 511, 512, 513, 4095, 4096, 4097, 65537, 1048576, 1048577,
-				       33554432, 33554433 };
+	static const size_t lens[] = { 0, 1, 255, 256, 257, 511, 512, 513, 4095, 4096, 4097, 65537,
+				       1048576, 1048577, 33554432, 33554433 };
 
 	MUST_OK(wf_pool_init(0));
 	for (size_t i = 0; i < sizeof(lens) / sizeof(*lens); i++) {
@@ -204,7 +204,8 @@ TEST(the_pool_grows_to_its_limit_exactly_and_then_asks_to_come_again)
 
 TEST(memory_free_in_another_class_is_turned_over_at_the_limit)
 {
-	static const size_t lens[] = { 256, 64 * 1024, 1024, 4 << 20, 4096, 32 << 20, 256, 64 << 20, 512 * 1024, 256 };
+	static const size_t lens[] = { 256, 64 * 1024, 1024, 4 << 20, 4096, 32 << 20, 256, 64 << 20,
+				       512 * 1024, 256 };
 	struct weft_buf *held;
 
 	MUST_OK(wf_pool_init(64 * MIB));
