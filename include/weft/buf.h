@@ -20,6 +20,7 @@ struct weft_buf {                       /* head of a private struct; set len bef
 	size_t len, cap;
 };
 
+enum { WEFT_RAIL_ANY, WEFT_RAIL_FASTEST };      /* which network a buffer is for */
 enum { WEFT_BUF_IDLE, WEFT_BUF_SENDING, WEFT_BUF_SENT, WEFT_BUF_WITH_RECEIVER };
 
 /**

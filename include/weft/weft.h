@@ -10,6 +10,4 @@
 #include <weft/req.h>
 #include <weft/state.h>
 
-enum { WEFT_RAIL_ANY, WEFT_RAIL_FASTEST };      /* for weft_buf_get */
-
 #endif

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/atomic.h"
 #include "base/cpu.h"
 #include "base/fence.h"
 
@@ -31,13 +32,13 @@ static inline bool wf_trylock(struct wf_lock *l)
 	wf_step("trylock");
 	/* relaxed: a guess that saves an exchange. */
 	return atomic_load_explicit(&l->held, memory_order_relaxed) == 0 &&
-	       atomic_exchange_explicit(&l->held, 1, memory_order_acquire) == 0;        /* L1 */
+	       wf_swap32(&l->held, 1) == 0;     /* L1 */
 }
 
 static inline void wf_lock(struct wf_lock *l)
 {
 	wf_step("lock");
-	if (wf_unlikely(atomic_exchange_explicit(&l->held, 1, memory_order_acquire) != 0))      /* L1 */
+	if (wf_unlikely(wf_swap32(&l->held, 1) != 0))  /* L1 */
 		wf_lock_slow(l);
 }
 

@@ -76,9 +76,9 @@ static void flush_mark(struct weft_port *p)
 {
 	struct wf_work work = { NULL };
 
-	wf_lock(&p->lock);
+	wf_port_enter(p);
 	wf_drain_locked(p, &work);
-	wf_unlock(&p->lock);
+	wf_port_leave(p);
 	wf_work_do(p, &work);
 }
 
@@ -96,9 +96,8 @@ int weft_req_cancel(struct weft_req *req)
 	wf_fence_heavy();
 	wf_lock(&wf_cancel_lock);
 	if (!wf_req_over(req)) {
-		struct wf_lock *lock = wf_req_lock(req);
+		struct weft_port *inside = wf_req_enter(req);
 
-		wf_lock(lock);
 		if (wf_req_over(req)) {
 			r = -EALREADY;
 		} else if (req->what == WF_USER) {
@@ -110,7 +109,7 @@ int weft_req_cancel(struct weft_req *req)
 			at = req->what == WF_SEND ? req->at : NULL;
 			r = wf_cancel_locked(req, -ECANCELED);
 		}
-		wf_unlock(lock);
+		wf_req_leave(inside);
 	}
 	wf_unlock(&wf_cancel_lock);
 	atomic_fetch_sub_explicit(&wf_cancelling, 1, memory_order_relaxed);

@@ -77,11 +77,11 @@ int wf_sends_cancel(struct weft_port *p, int err)
 	int n = 0;
 
 	while ((r = first_send(p, &at)) != NULL) {
-		wf_lock(&at->lock);
+		wf_port_enter(at);
 		/* In the list means pending, and at's lock keeps it so. */
 		if (still_first(p, r) && r->at == at && r->where != WF_COPYING && !r->cancel)
 			n += wf_cancel_locked(r, err) >= 0;
-		wf_unlock(&at->lock);
+		wf_port_leave(at);
 		wf_port_progress(at);
 		if (first_send(p, &at) == r)
 			pause_for(&pauses);
@@ -155,13 +155,13 @@ static void tell_lost(weft_id src, weft_ctx context, weft_id by, size_t len)
 		return;
 	if (!from)
 		return;
-	wf_lock(&from->lock);
+	wf_port_enter(from);
 	if (atomic_load_explicit(&from->id, memory_order_relaxed) == src) {
 		atomic_fetch_add_explicit(&from->sent_lost, 1, memory_order_relaxed);
 		event = from->event;
 		st.user = from->user;
 	}
-	wf_unlock(&from->lock);
+	wf_port_leave(from);
 	if (event)
 		wf_tell_event(event, &st);
 }
@@ -175,7 +175,7 @@ static void drop_arrivals(struct weft_port *p, weft_id id, weft_ctx context)
 		weft_id src = 0;
 		size_t len = 0;
 
-		wf_lock(&p->lock);
+		wf_port_enter(p);
 		e = wf_first(p, WEFT_MATCH_ARRIVALS);
 		if (e) {
 			a = wf_of(e, struct wf_arrival, entry);
@@ -185,7 +185,7 @@ static void drop_arrivals(struct weft_port *p, weft_id id, weft_ctx context)
 			lost = wf_drop_arrival_locked(p, a);
 			atomic_fetch_add_explicit(&p->lost, lost, memory_order_relaxed);
 		}
-		wf_unlock(&p->lock);
+		wf_port_leave(p);
 		if (!e)
 			return;
 		if (lost)
@@ -205,11 +205,11 @@ static void wait_until_left(struct weft_port *p)
 	bool left;
 
 	for (;;) {
-		wf_lock(&p->lock);
+		wf_port_enter(p);
 		left = wf_list_empty(&p->waiters) && !p->copying && !p->pins;
 		if (!left)
 			wake_all_locked(p);
-		wf_unlock(&p->lock);
+		wf_port_leave(p);
 		/* Nor may the listener still have it in its list. */
 		if (left && !atomic_load_explicit(&p->rung, memory_order_acquire))
 			return;
@@ -261,13 +261,13 @@ int wf_port_end(struct weft_port *p, weft_time until)
 		wf_context_remove(p);
 	atomic_store_explicit(&p->id, 0, memory_order_release);
 	wf_fence_heavy();                                               /* F1 with wf_watch */
-	wf_lock(&p->lock);
+	wf_port_enter(p);
 	p->closing = true;
 	end_spilled_locked(p);
 	empty_ring_locked(p, &work);
 	end_wants_locked(p, -ECANCELED);
 	wake_all_locked(p);
-	wf_unlock(&p->lock);
+	wf_port_leave(p);
 	wf_work_do(p, &work);
 	drop_arrivals(p, id, context);
 	wait_until_left(p);

@@ -219,7 +219,7 @@ int wf_copy_send(struct weft_port *p, struct weft_req *send, const struct wf_tar
 {
 	int r = wf_copy_memory(&send->mem, send->a.len, t);
 
-	wf_lock(&p->lock);
+	wf_port_enter(p);
 	p->copying--;
 	if (r == -ENOMEM) {
 		/* Its place among the arrivals is gone; the sender learns that it was not received. */
@@ -228,7 +228,7 @@ int wf_copy_send(struct weft_port *p, struct weft_req *send, const struct wf_tar
 		count(p, send->a.len, true);
 		wf_req_end_locked(send, r == -EINVAL ? r : 0);
 	}
-	wf_unlock(&p->lock);
+	wf_port_leave(p);
 	return r;
 }
 
@@ -279,10 +279,7 @@ void wf_end_send_locked(struct weft_req *send, int err)
 {
 	if (send->buf) {
 		if (send->a.kind == WF_HANDED) {
-			bool lent = wf_buf_is_shared(send->buf);
-
-			wf_buf_send_undo(send->buf);
-			send->st.buf = lent ? NULL : send->buf;
+			send->st.buf = wf_buf_send_undo(send->buf);
 		} else {
 			wf_buf_release(send->buf);
 		}

@@ -275,7 +275,7 @@ int wf_drain_locked(struct weft_port *p, struct wf_work *work)
 	struct wf_cell *c;
 	int n = 0;
 
-	wf_assert_held(&p->lock);
+	wf_assert_inside(p);
 	for (;;) {
 		while ((c = wf_ring_next(&p->ring)) != NULL) {
 			if (!arrive_cell_locked(p, c, work))
@@ -303,9 +303,9 @@ int wf_port_progress(struct weft_port *p)
 
 	if (!wf_ring_waiting(&p->ring))
 		return 0;
-	wf_lock(&p->lock);
+	wf_port_enter(p);
 	n = wf_drain_locked(p, &work);
-	wf_unlock(&p->lock);
+	wf_port_leave(p);
 	wf_work_do(p, &work);
 	return n;
 }
@@ -314,10 +314,10 @@ void wf_port_help(struct weft_port *p)
 {
 	struct wf_work work = { NULL };
 
-	wf_lock(&p->lock);
+	wf_port_enter(p);
 	if (wf_wants(p))
 		wf_drain_locked(p, &work);
-	wf_unlock(&p->lock);
+	wf_port_leave(p);
 	wf_work_do(p, &work);
 }
 
@@ -331,14 +331,14 @@ void wf_work_do(struct weft_port *p, struct wf_work *work)
 		int err = wf_copy_memory(&send->mem, send->a.len, &t);
 
 		next = (struct weft_req *)(void *)r->spill.next;
-		wf_lock(&p->lock);
+		wf_port_enter(p);
 		p->copying--;
 		p->received++;
 		p->received_bytes += send->a.len;
 		p->copies++;
 		wf_req_end_locked(send, err == -EINVAL ? err : 0);
 		wf_req_end_locked(r, err);
-		wf_unlock(&p->lock);
+		wf_port_leave(p);
 	}
 	work->copies = NULL;
 }
@@ -353,7 +353,7 @@ int wf_take_locked(struct weft_port *p, const void *want, const struct wf_target
 	struct wf_cell *c;
 	int r;
 
-	wf_assert_held(&p->lock);
+	wf_assert_inside(p);
 	*ret_send = NULL;
 	if (wf_arrivals(p) && (e = wf_look(p, want)) != NULL)
 		return wf_take_arrival_locked(p, wf_of(e, struct wf_arrival, entry), t, ret_send);

@@ -76,7 +76,7 @@ static void visit(struct weft_port *p, void *arg)
 	struct ending *x = arg;
 	struct wf_work work = { NULL };
 
-	wf_lock(&p->lock);
+	wf_port_enter(p);
 	if (p->open && !p->closing) {
 		wf_drain_locked(p, &work);
 		end_named_locked(p, x->id);
@@ -87,7 +87,7 @@ static void visit(struct weft_port *p, void *arg)
 			if (wf_of(n, struct wf_waiter, link)->probes)
 				wf_wake(wf_of(n, struct wf_waiter, link)->parker);
 	}
-	wf_unlock(&p->lock);
+	wf_port_leave(p);
 	wf_work_do(p, &work);
 }
 

@@ -29,6 +29,7 @@ int wf_port_make(weft_id id, weft_ctx context, const struct weft_proto *proto, s
 
 	if (!p)
 		return weft_fail(-ENOMEM, "no memory for a port");
+	wf_door_reset(&p->door, false);
 	clear(p);
 	p->proto = proto;
 	if (proto) {
@@ -47,7 +48,7 @@ int wf_port_make(weft_id id, weft_ctx context, const struct weft_proto *proto, s
 	atomic_store_explicit(&p->id, id, memory_order_relaxed);
 	atomic_store_explicit(&p->context, context, memory_order_relaxed);
 	t = atomic_load_explicit(&p->ring.tail, memory_order_relaxed);
-	p->incarnation = (uint16_t)(WF_TAIL_INCARNATION(t) + 1);
+	p->incarnation = (uint16_t)((WF_TAIL_INCARNATION(t) + 1) & WF_INCARNATIONS);
 	t = (uint32_t)t | (uint64_t)p->incarnation << 32 | (proto ? WF_TAIL_FOREIGN : 0);
 	/* release: the port, to who is told of it by the slot or the registry; here for a stale sender's failing CAS. */
 	atomic_store_explicit(&p->ring.tail, t, memory_order_release);
@@ -152,7 +153,7 @@ static int find_or_make(weft_id id, weft_ctx context, const struct weft_proto *p
 
 static void dress(struct weft_port *p, const struct weft_port_opts *o, struct wf_members *members)
 {
-	wf_lock(&p->lock);
+	wf_port_enter(p);
 	p->members = members;
 	p->index = o->like ? o->like->index : members ? o->index : WEFT_NOBODY;
 	p->flags = o->flags;
@@ -163,7 +164,7 @@ static void dress(struct weft_port *p, const struct weft_port_opts *o, struct wf
 	p->owner = p->shared ? 0 : wf_self.id;
 	if (o->name)
 		strcpy(p->name, o->name);
-	wf_unlock(&p->lock);
+	wf_port_leave(p);
 	if (members)
 		atomic_fetch_add_explicit(&wf_ports_with_members, 1, memory_order_relaxed);
 }

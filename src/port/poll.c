@@ -32,9 +32,9 @@ static void sleep_once(weft_time until)
 	struct wf_waiter w = { .parker = &wf_self.port->parker };
 
 	wf_park_begin(w.parker);
-	wf_lock(&wf_self.port->lock);
+	wf_port_enter(wf_self.port);
 	wf_wait_at_locked(wf_self.port, &w);
-	wf_unlock(&wf_self.port->lock);
+	wf_port_leave(wf_self.port);
 	wf_fence_heavy();                                               /* F1 */
 	if (!wf_ring_waiting(&wf_self.port->ring) && !wf_callbacks_pending())
 		wf_park(w.parker, until, get_up, &w);

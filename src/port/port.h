@@ -1,13 +1,13 @@
 /* port.h - the central object: mailbox, matcher, waiters; and what moves through it.
  *
- * A port is one page: the ring's words, what its lock covers, and the 16 cells of the small ring.
+ * A port is less than a page: the ring's words, what its lock covers, and the 16 cells of the small ring.
  * Ports, requests and records are never unmapped (type-stable), so a stale pointer may be looked at and
  * found stale; see ring.h for how a stale sender loses.
  *
  *     senders -> ring (or spill, when it was full) -> drain -> wants     a receive was posted: it ends
  *                                                           -> arrivals  nobody asked yet: unexpected
  *
- * Locks, in order: context registry > port.lock > port.spill_lock, port.sends_lock, queue, callbacks, timers (leaves).
+ * Locks, in order: context registry > table > port.door > port.spill_lock, port.sends_lock, queue, callbacks, timers (leaves).
  * Two ports' locks are never held at once.
  */
 #ifndef WF_PORT_PORT_H
@@ -23,6 +23,7 @@
 #include "base/park.h"
 #include "mem/buf.h"
 #include "mem/slab.h"
+#include "port/door.h"
 #include "port/memory.h"
 #include "port/native.h"
 #include "port/ring.h"
@@ -109,6 +110,10 @@ struct weft_port {
 
 	_Alignas(WF_LINE) struct wf_parker parker;      /* of the thread whose port this is */
 
+	/* the locks outlive incarnations: a stale pointer may still take one */
+	_Alignas(WF_LINE) struct wf_door door;
+	struct wf_lock spill_lock, sends_lock;
+
 	/* set at open, then constant */
 	const struct weft_proto *proto;         /* NULL: native */
 	_Atomic(weft_id) id;                    /* as in the ring, whose line belongs to the senders; 0: ended */
@@ -124,6 +129,8 @@ struct weft_port {
 	void *user;
 	char name[64];
 
+	struct weft_req own;                    /* of the thread's blocking calls: an idle thread needs no other */
+
 	/* any thread, atomic */
 	_Atomic bool big_wanted;                /* found full, or got more than a cell holds */
 	_Atomic bool watched;                   /* somebody waits for this port in particular: tell its end */
@@ -137,9 +144,9 @@ struct weft_port {
 	_Atomic uint64_t lost, sent_lost;       /* not received here when it closed; of what left from here */
 	_Atomic uint64_t wakes;
 
-	/* under lock */
-	_Alignas(WF_LINE) struct wf_lock lock;
-	bool open, closing;
+	/* under door */
+	_Alignas(WF_LINE) bool open;
+	bool closing;
 	uint32_t copying;                       /* matched, and being copied outside the lock */
 	uint32_t pins;                          /* repeating receives whose callback has their memory */
 	uint32_t told_wants;                    /* receives whose end goes to a callback or queue */
@@ -151,12 +158,10 @@ struct weft_port {
 	struct wf_native_match native;
 
 	/* under spill_lock */
-	struct wf_lock spill_lock;
 	uint32_t spilled;
 	struct wf_node spill[WF_PRIOS];
 
 	/* under sends_lock */
-	struct wf_lock sends_lock;
 	struct wf_node sends;
 
 	/* registry and free list */
@@ -166,7 +171,8 @@ struct weft_port {
 
 	struct wf_cell cells[WF_CELLS_SMALL];
 };
-_Static_assert(sizeof(struct weft_port) <= 4096, "an idle port costs one page");
+_Static_assert(sizeof(struct weft_port) <= 4096 - 128, "an idle port, and its share of the tables, costs less than a page");
+_Static_assert(sizeof(struct weft_port) % WF_PAIR == 0, "ports lie side by side");
 
 /* What is left to do when the port's lock is free again: copies between memories. */
 struct wf_work {

@@ -44,7 +44,7 @@ static int look(struct probe *b, struct wf_waiter *w)
 	struct weft_match_entry *e;
 	int r = 0;
 
-	wf_lock(&p->lock);
+	wf_port_enter(p);
 	wf_drain_locked(p, &work);
 	e = wf_look(p, b->want);
 	if (p->closing) {
@@ -60,7 +60,7 @@ static int look(struct probe *b, struct wf_waiter *w)
 	} else if (w) {
 		wf_wait_at_locked(p, w);
 	}
-	wf_unlock(&p->lock);
+	wf_port_leave(p);
 	wf_work_do(p, &work);
 	return r;
 }

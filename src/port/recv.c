@@ -47,10 +47,10 @@ static int take(struct weft_port *p, const void *want, const struct wf_target *t
 	struct weft_req *send;
 	int r;
 
-	wf_lock(&p->lock);
+	wf_port_enter(p);
 	r = wf_unlikely(p->closing) ? weft_fail(-ECANCELED, "the port is being closed")
 				    : wf_take_locked(p, want, t, &work, &send);
-	wf_unlock(&p->lock);
+	wf_port_leave(p);
 	if (work.copies)
 		wf_work_do(p, &work);
 	if (r == 1 && send) {
@@ -96,19 +96,17 @@ static int post_locked(struct weft_port *p, struct weft_req *r, const void *want
 static int recv_posted(struct weft_port *p, const void *want, const struct wf_target *t, weft_time until)
 {
 	struct wf_work work = { NULL };
-	struct weft_req *send = NULL, *r = wf_req_new(WF_RECV);
+	struct weft_req *send = NULL, *r = wf_req_own(WF_RECV);
 	struct weft_status st = { .err = 0 };
 	int err;
 
-	if (!r)
-		return -ENOMEM;
 	r->at = p;
 	r->mem = *t->mem;
 	r->flags = t->flags;
 	r->head_out = t->head_out;
-	wf_lock(&p->lock);
+	wf_port_enter(p);
 	err = post_locked(p, r, want, &work, &send);
-	wf_unlock(&p->lock);
+	wf_port_leave(p);
 	wf_work_do(p, &work);
 	if (err == 0) {
 		err = wf_finish(r, until, &st);
@@ -206,10 +204,10 @@ static inline bool recv_hot(struct weft_port *p, const struct wf_head *want, voi
 	uint32_t drains;
 
 	if (!wf_ring_waiting(&p->ring)) {
-		wf_lock(&p->lock);
+		wf_port_enter(p);
 		quiet = !(p->native.wants | p->native.arrivals);
 		drains = atomic_load_explicit(&p->drains, memory_order_relaxed);
-		wf_unlock(&p->lock);
+		wf_port_leave(p);
 		if (!quiet || until == WEFT_NOW)
 			return false;
 		spins = atomic_load_explicit(&wf_spins, memory_order_relaxed);
@@ -220,9 +218,9 @@ static inline bool recv_hot(struct weft_port *p, const struct wf_head *want, voi
 			wf_relax();
 		}
 	}
-	wf_lock(&p->lock);
+	wf_port_enter(p);
 	taken = take_hot_locked(p, want, data, cap, ret_st);
-	wf_unlock(&p->lock);
+	wf_port_leave(p);
 	return taken;
 }
 
@@ -295,9 +293,9 @@ static int take_msg(struct wf_arrival *a, const struct wf_target *t)
 	struct weft_req *send;
 	int r;
 
-	wf_lock(&p->lock);
+	wf_port_enter(p);
 	r = wf_take_arrival_locked(p, a, t, &send);
-	wf_unlock(&p->lock);
+	wf_port_leave(p);
 	if (r == 1 && send) {
 		r = wf_copy_send(p, send, t);
 		r = r < 0 ? r : 1;
@@ -315,9 +313,9 @@ static int over_at_once(struct weft_req *r, const struct weft_op *op, int err, s
 	if ((op->done || op->queue) && (taken || err == -EMSGSIZE)) {
 		if (ret_req)
 			*ret_req = r;
-		wf_lock(&r->at->lock);
+		wf_port_enter(r->at);
 		wf_req_end_locked(r, err);
-		wf_unlock(&r->at->lock);
+		wf_port_leave(r->at);
 		return 0;
 	}
 	if (ret_st && (taken || err == -EMSGSIZE))
@@ -350,9 +348,9 @@ static int start_recv(struct weft_port *p, const struct weft_op *op, struct weft
 	}
 	if (ret_req)
 		*ret_req = r;           /* it may be over, and told, as soon as the lock is free */
-	wf_lock(&p->lock);
+	wf_port_enter(p);
 	err = post_locked(p, r, want, &work, &send);
-	wf_unlock(&p->lock);
+	wf_port_leave(p);
 	if (work.copies)
 		wf_work_do(p, &work);
 	if (err == 0)
@@ -444,13 +442,13 @@ static bool again_once(struct weft_port *p, struct weft_req *r)
 	int err;
 
 	memcpy(want, r->a.entry.head, sizeof(want));
-	wf_lock(&p->lock);
+	wf_port_enter(p);
 	err = r->cancel ? r->cancel : post_locked(p, r, want, &work, &send);
 	if (err == 1 && send) {
 		p->pins++;
-		wf_unlock(&p->lock);
+		wf_port_leave(p);
 		err = wf_copy_send(p, send, &t);
-		wf_lock(&p->lock);
+		wf_port_enter(p);
 		p->pins--;
 		err = err < 0 ? err : 1;
 	}
@@ -458,7 +456,7 @@ static bool again_once(struct weft_port *p, struct weft_req *r)
 		more = tell_one_locked(p, r, err == 1 ? 0 : err);
 	else if (err < 0)
 		wf_req_end_locked(r, err);
-	wf_unlock(&p->lock);
+	wf_port_leave(p);
 	wf_work_do(p, &work);
 	return more;
 }
@@ -476,7 +474,7 @@ void wf_recv_resume(struct weft_req *r)
 	struct weft_port *p = r->at;
 
 	wf_recv_again(r);
-	wf_lock(&p->lock);
+	wf_port_enter(p);
 	p->pins--;
-	wf_unlock(&p->lock);
+	wf_port_leave(p);
 }

@@ -88,19 +88,18 @@ int weft_req_peek(struct weft_req *req, struct weft_status *ret_st)
 
 int weft_req_free(struct weft_req *req)
 {
-	struct wf_lock *lock;
 	bool over;
 
 	if (!req)
 		return 0;
 	if (!wf_req_over(req)) {
 		/* A request that is not over keeps its port open; one that ended meanwhile is found over. */
-		lock = wf_req_lock(req);
-		wf_lock(lock);
+		struct weft_port *inside = wf_req_enter(req);
+
 		over = wf_req_over(req);
 		if (!over)
 			req->detached = true;
-		wf_unlock(lock);
+		wf_req_leave(inside);
 		if (!over)
 			return 0;
 	}

@@ -12,14 +12,8 @@ struct wf_lock wf_user_lock;
 _Atomic uint32_t wf_cancelling;
 struct wf_lock wf_cancel_lock;
 
-struct weft_req *wf_req_new(enum wf_what what)
+static struct weft_req *prepare(struct weft_req *r, enum wf_what what)
 {
-	struct weft_req *r = wf_slab_get(WF_SLAB_REQ);
-
-	if (wf_unlikely(!r)) {
-		weft_fail(-ENOMEM, "no memory for a request");
-		return NULL;
-	}
 	r->a.entry.side = 0;
 	r->a.flags = 0;
 	atomic_store_explicit(&r->over, 0, memory_order_relaxed);       /* nobody else knows it yet */
@@ -44,9 +38,26 @@ struct weft_req *wf_req_new(enum wf_what what)
 	return r;
 }
 
+struct weft_req *wf_req_new(enum wf_what what)
+{
+	struct weft_req *r = wf_slab_get(WF_SLAB_REQ);
+
+	if (wf_unlikely(!r)) {
+		weft_fail(-ENOMEM, "no memory for a request");
+		return NULL;
+	}
+	return prepare(r, what);
+}
+
+struct weft_req *wf_req_own(enum wf_what what)
+{
+	return prepare(&wf_self.port->own, what);
+}
+
 void wf_req_put(struct weft_req *r)
 {
-	wf_slab_put(WF_SLAB_REQ, r);
+	if (wf_likely(!wf_self.port || r != &wf_self.port->own))
+		wf_slab_put(WF_SLAB_REQ, r);
 }
 
 /* A limit counts what is under way on the port that was posted on. */

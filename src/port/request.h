@@ -16,7 +16,8 @@ extern struct wf_lock wf_cancel_lock;
 
 /* [any] A fresh request, nowhere, nobody's; NULL: no memory (weft_fail said so). */
 struct weft_req *wf_req_new(enum wf_what what);
-void wf_req_put(struct weft_req *r);            /* back to the slab */
+struct weft_req *wf_req_own(enum wf_what what); /* the calling thread's, for an operation that ends with the call */
+void wf_req_put(struct weft_req *r);            /* back to the slab; one's own: nothing to do */
 
 /* Sets up telling by done or queue from @op, the handle, expiry and the port's limit. -EAGAIN: limit. */
 int wf_req_observe(struct weft_req *r, const struct weft_op *op, bool handle, struct weft_port *limiter);
@@ -36,9 +37,24 @@ static inline bool wf_req_over(struct weft_req *r)
 	return atomic_load_explicit(&r->over, memory_order_acquire);    /* Q1 */
 }
 
-static inline struct wf_lock *wf_req_lock(struct weft_req *r)
+/* In and out of what covers @r while it is under way. Out: what in answered, as @r may be gone by then. */
+static inline struct weft_port *wf_req_enter(struct weft_req *r)
 {
-	return r->at ? &r->at->lock : &wf_user_lock;
+	struct weft_port *at = r->at;
+
+	if (at)
+		wf_port_enter(at);
+	else
+		wf_lock(&wf_user_lock);
+	return at;
+}
+
+static inline void wf_req_leave(struct weft_port *at)
+{
+	if (at)
+		wf_port_leave(at);
+	else
+		wf_unlock(&wf_user_lock);
 }
 
 #endif

@@ -6,7 +6,7 @@
  *         cell. The reader publishes its head now and then; senders keep the head they last saw beside
  *         the tail, and fetch it again only when the ring seems full.
  *
- *         tail  63..52 flags | 47..32 incarnation | 31..0 position
+ *         tail  63..52 flags | 48 big | 42..32 incarnation | 31..0 position
  *
  *         One word decides: a sender knows the incarnation it means (from the table of ids, or its
  *         route), and its CAS succeeds only on a tail of that incarnation without unexpected flags. So a
@@ -34,6 +34,7 @@
 #include <stdint.h>
 #include <weft/id.h>
 
+#include "base/atomic.h"
 #include "base/cpu.h"
 #include "base/fence.h"
 #include "base/park.h"
@@ -49,7 +50,8 @@
 #define WF_TAIL_FOREIGN (UINT64_C(1) << 59)     /* its protocol is not the native one: senders must know it */
 #define WF_TAIL_BIG (UINT64_C(1) << 48)         /* which cells; not a flag: every sender looks */
 #define WF_TAIL_FLAGS (UINT64_C(0xfff) << 52)
-#define WF_TAIL_INCARNATION(t) ((uint16_t)((t) >> 32))
+#define WF_INCARNATIONS 0x7ffu
+#define WF_TAIL_INCARNATION(t) ((uint16_t)((t) >> 32 & WF_INCARNATIONS))
 
 struct wf_cell {
 	_Alignas(WF_PAIR) _Atomic uint32_t seq; /* position + 1 when published */
@@ -155,9 +157,8 @@ static inline enum wf_claim wf_ring_claim(struct wf_ring *r, uint16_t who, uint6
 		}
 		cells = atomic_load_explicit(&r->cells[(t >> 48) & 1], WF_DEPENDS);                     /* R3 */
 		wf_step("claim");
-		if (atomic_compare_exchange_weak_explicit(&r->tail, &t, (t & ~UINT64_C(0xffffffff)) | (uint32_t)(pos + 1),
-							  memory_order_relaxed,         /* nothing is published yet */
-							  memory_order_relaxed)) {
+		/* relaxed: nothing is published yet. */
+		if (wf_cas64(&r->tail, &t, (t & ~UINT64_C(0xffffffff)) | (uint32_t)(pos + 1))) {
 			wf_want_line(&cells[(pos + 2) & mask]);
 			*ret_pos = pos;
 			*ret_cell = &cells[pos & mask];

@@ -84,6 +84,7 @@ int wf_join_as(const char *name)
 		wf_slot_drop(id);
 		return r;
 	}
+	wf_door_reset(&p->door, true);
 	p->thread_port = true;
 	p->owner = id;
 	if (name)

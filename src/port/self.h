@@ -21,6 +21,30 @@ extern _Thread_local struct wf_self wf_self;
 int wf_join(void);                      /* the slow way of wf_enter */
 int wf_join_as(const char *name);
 
+/* In and out of a port: what is grouped "under door" in it. */
+static inline void wf_port_enter(struct weft_port *p)
+{
+	if (wf_likely(p == wf_self.port))
+		wf_door_enter_owner(&p->door);
+	else
+		wf_door_enter_other(&p->door);
+}
+
+static inline void wf_port_leave(struct weft_port *p)
+{
+	if (wf_likely(p == wf_self.port))
+		wf_door_leave_owner(&p->door);
+	else
+		wf_door_leave_other(&p->door);
+}
+
+static inline void wf_assert_inside(struct weft_port *p)
+{
+	assert(atomic_load_explicit(&p->door.in, memory_order_relaxed) ||
+	       atomic_load_explicit(&p->door.others.held, memory_order_relaxed));
+	(void)p;
+}
+
 /* Every call that needs a thread begins with this: 0, and wf_self.port is open. */
 static inline int wf_enter(void)
 {

@@ -32,9 +32,10 @@ struct outgoing {
 	struct weft_buf *buf;           /* what travels */
 	size_t len;
 	uint16_t kind, flags;
+	bool blocks;                    /* the call waits for its end */
 };
 
-static void count_sent(struct weft_port *from, size_t len)
+static inline void count_sent(struct weft_port *from, size_t len)
 {
 	/* A thread's own port is counted by that thread alone: no locked instruction. */
 	if (wf_likely(from == wf_self.port)) {
@@ -75,7 +76,7 @@ static void fill(struct wf_cell *c, const struct outgoing *o, uint16_t kind, con
 	}
 }
 
-static void publish(struct weft_port *to, struct wf_cell *c, uint32_t pos)
+static inline void publish(struct weft_port *to, struct wf_cell *c, uint32_t pos)
 {
 	struct wf_parker *sleeper;
 
@@ -228,7 +229,7 @@ static void join_sender(struct weft_req *r)
 
 static int announce_once(struct outgoing *o, const struct weft_op *op, bool handle, struct weft_req **ret_req)
 {
-	struct weft_req *r = wf_req_new(WF_SEND);
+	struct weft_req *r = o->blocks ? wf_req_own(WF_SEND) : wf_req_new(WF_SEND);
 	int err;
 
 	if (!r)
@@ -248,12 +249,12 @@ static int announce_once(struct outgoing *o, const struct weft_op *op, bool hand
 	if (err == 0)
 		err = announce(o, r);
 	if (err < 0) {
-		wf_lock(&o->to->lock);          /* a timer may be at it */
+		wf_port_enter(o->to);          /* a timer may be at it */
 		wf_lock(&o->from->sends_lock);
 		wf_list_del(&r->mine);
 		wf_unlock(&o->from->sends_lock);
 		wf_req_unobserve(r);
-		wf_unlock(&o->to->lock);
+		wf_port_leave(o->to);
 		return err;
 	}
 	count_sent(o->from, o->len);
@@ -526,6 +527,7 @@ static int send_wait(struct weft_port *from, const struct weft_op *op, weft_time
 		else if (r == -EAGAIN || r == -ENOBUFS)
 			r = 0;
 	}
+	o.blocks = true;
 	if (r == 0)
 		r = start_announced(&o, op, true, &req);
 	if (r < 0) {

@@ -21,7 +21,7 @@ static void add_port(struct weft_port *p, void *arg)
 {
 	struct weft_stats *s = arg;
 
-	wf_lock(&p->lock);
+	wf_port_enter(p);
 	s->sent += get(&p->sent);
 	s->bytes_sent += get(&p->sent_bytes);
 	s->ready_missed += get(&p->ready_missed);
@@ -37,7 +37,7 @@ static void add_port(struct weft_port *p, void *arg)
 	s->unexpected_bytes += p->held;
 	for (struct wf_node *n = p->waiters.next; n && n != &p->waiters; n = n->next)
 		s->parked++;
-	wf_unlock(&p->lock);
+	wf_port_leave(p);
 }
 
 int weft_stats_get(const struct weft_port *port, struct weft_stats *ret_stats)
@@ -127,7 +127,7 @@ static void sample(struct weft_port *p, void *arg)
 	weft_id id = atomic_load_explicit(&p->id, memory_order_relaxed);
 	char text[64];
 
-	wf_lock(&p->lock);
+	wf_port_enter(p);
 	snprintf(text, sizeof(text), "%s%.40s", p->limbo ? "not open yet " : "",
 		 p->name[0] ? p->name : p->thread_port ? "thread" : id == wf_process_id ? "process" : "port");
 	item(s, WEFT_STATE_PORT, id, 0, atomic_load_explicit(&p->context, memory_order_relaxed), p->held, text);
@@ -140,7 +140,7 @@ static void sample(struct weft_port *p, void *arg)
 		item(s, WEFT_STATE_WAITER, atomic_load_explicit(&own->id, memory_order_relaxed), id, 0, 0,
 		     w->probes ? "probes" : "receives");
 	}
-	wf_unlock(&p->lock);
+	wf_port_leave(p);
 }
 
 int weft_state_open(pid_t pid, struct weft_state **ret_state)

@@ -5,15 +5,16 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define PORTS_AT_ONCE 64
-#define PAGE 4096u
+#define CHUNK (1u << 20)                /* mapped at a time; pages are touched one by one as ports are first used */
+#define FREE_AT_LEAST 64                /* ports wait so long to be reused: a stale pointer stays stale longer */
 
 weft_id wf_process_id;
 struct wf_gone wf_gone;
 _Atomic(struct wf_slot *) wf_slots[1u << (WF_LOCAL_BITS - 10)];
 
 static struct wf_lock table_lock;
-static struct wf_node free_ports;       /* oldest first: a stale pointer stays stale longer */
+static struct wf_node free_ports;       /* oldest first */
+static size_t free_count;
 static struct wf_node all_ports;
 static uint32_t fresh = 1;              /* local numbers never used begin here; 0 is the process */
 
@@ -24,20 +25,20 @@ static struct {
 	uint32_t head, count, room, generations;
 } used;
 
-/* Pages are touched one by one as ports are first used. */
 static struct weft_port *map_port(void)
 {
 	static char *next, *end;
 	char *m = next;
 
-	if (next == end) {
-		m = mmap(NULL, PORTS_AT_ONCE * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if ((size_t)(end - next) < sizeof(struct weft_port)) {
+		m = mmap(NULL, CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (m == MAP_FAILED)
 			return NULL;
-		madvise(m, PORTS_AT_ONCE * PAGE, MADV_DONTDUMP);
-		end = m + PORTS_AT_ONCE * PAGE;
+		madvise(m, CHUNK, MADV_DONTDUMP);
+		madvise(m, CHUNK, MADV_NOHUGEPAGE);     /* an idle process has few ports */
+		end = m + CHUNK;
 	}
-	next = m + PAGE;
+	next = m + sizeof(struct weft_port);
 	return (struct weft_port *)(void *)m;
 }
 
@@ -47,8 +48,11 @@ struct weft_port *wf_port_new(void)
 	struct weft_port *p;
 
 	wf_lock(&table_lock);
-	n = wf_list_pop(&free_ports);
+	n = free_count > FREE_AT_LEAST ? wf_list_pop(&free_ports) : NULL;
 	p = n ? wf_of(n, struct weft_port, all) : map_port();
+	if (!p && (n = wf_list_pop(&free_ports)) != NULL)       /* better reused early than none */
+		p = wf_of(n, struct weft_port, all);
+	free_count -= n != NULL;
 	wf_unlock(&table_lock);
 	if (!p)
 		return NULL;
@@ -60,6 +64,7 @@ void wf_port_recycle(struct weft_port *p)
 {
 	wf_lock(&table_lock);
 	wf_list_add(&free_ports, &p->all);
+	free_count++;
 	wf_unlock(&table_lock);
 }
 
@@ -170,9 +175,9 @@ int wf_slot_take(weft_id *ret_id)
 
 static uint64_t slot_word(weft_id id, const struct weft_port *p)
 {
-	uint64_t page = (uint64_t)(uintptr_t)p >> 12, generation = (id >> WF_LOCAL_BITS) & 0xfff;
+	uint64_t place = (uint64_t)(uintptr_t)p >> 7, generation = (id >> WF_LOCAL_BITS) & 0xfff;
 
-	return page << 28 | generation << 16 | p->incarnation;
+	return place << 23 | generation << 11 | p->incarnation;
 }
 
 void wf_slot_set(weft_id id, struct weft_port *p)

@@ -15,7 +15,7 @@
 
 extern weft_id wf_process_id;           /* set at init, then constant */
 
-/* A slot is one word: page of the port | generation of the id | incarnation of the port. */
+/* A slot is one word: address of the port (41 bits, in units of 128) | generation of the id (12) | incarnation (11). */
 struct wf_slot {
 	_Atomic uint64_t word;          /* 0: nobody */
 };
@@ -45,10 +45,10 @@ static inline struct weft_port *wf_port_find(weft_id id, uint16_t *ret_who)
 	if (wf_unlikely(!table))
 		return NULL;
 	word = atomic_load_explicit(&table[local % WF_SLOTS_PER_TABLE].word, WF_DEPENDS);
-	if (wf_unlikely(!word || ((word >> 16) & 0xfff) != ((id >> WF_LOCAL_BITS) & 0xfff)))
+	if (wf_unlikely(!word || ((word >> 11) & 0xfff) != ((id >> WF_LOCAL_BITS) & 0xfff)))
 		return NULL;
-	*ret_who = (uint16_t)word;
-	return (struct weft_port *)(uintptr_t)(word >> 28 << 12);
+	*ret_who = (uint16_t)(word & WF_INCARNATIONS);
+	return (struct weft_port *)(uintptr_t)(word >> 23 << 7);
 }
 
 static inline struct weft_port *wf_port_by_id(weft_id id)

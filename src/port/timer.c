@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "port/cancel.h"
 #include "port/listener.h"
-#include "port/port.h"
+#include "port/self.h"
 
 static struct wf_lock heap_lock;
 static struct {
@@ -122,7 +122,7 @@ weft_time wf_timers_run(void)
 	while ((r = due(wf_now(), &at, &next)) != NULL) {
 		bool still;
 
-		wf_lock(&at->lock);
+		wf_port_enter(at);
 		/* A request in the heap has not ended, and cannot while we hold its port. */
 		wf_lock(&heap_lock);
 		still = r->timer && r->timer <= heap.count && heap.of[r->timer - 1] == r && r->at == at;
@@ -131,7 +131,7 @@ weft_time wf_timers_run(void)
 		wf_unlock(&heap_lock);
 		if (still)
 			wf_cancel_locked(r, -ETIMEDOUT);
-		wf_unlock(&at->lock);
+		wf_port_leave(at);
 	}
 	return next;
 }

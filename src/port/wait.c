@@ -70,11 +70,11 @@ void wf_unwait(struct wf_waiter *w)
 	struct weft_port *p = w->port;
 	bool another;
 
-	wf_lock(&p->lock);
+	wf_port_enter(p);
 	wf_list_del(&w->link);
 	p->probing -= w->probes;
 	another = name_sleeper_locked(p);
-	wf_unlock(&p->lock);
+	wf_port_leave(p);
 	if (another)
 		hand_over(p);
 }
@@ -110,9 +110,9 @@ static bool wait_at(struct sleep *s, struct weft_port *p)
 	if (s->ports == s->room)
 		return false;
 	s->at[s->ports] = (struct wf_waiter){ .parker = s->parker };
-	wf_lock(&p->lock);
+	wf_port_enter(p);
 	wf_wait_at_locked(p, &s->at[s->ports++]);
-	wf_unlock(&p->lock);
+	wf_port_leave(p);
 	return true;
 }
 

@@ -244,7 +244,7 @@ static int run_as(const char *how)
 		if (!strcmp(how, "race") && !freopen("/dev/null", "w", stderr))
 			_exit(126);             /* its report is no alarm */
 		argv[1] = strdup(how);
-		setenv("TSAN_OPTIONS", "exitcode=66 halt_on_error=0", 1);
+		setenv("TSAN_OPTIONS", "exitcode=66 halt_on_error=1", 1);
 		execv("/proc/self/exe", argv);
 		_exit(127);
 	}
