@@ -1,7 +1,8 @@
-/* atomic.h - two read-modify-writes of the hot path, without a call.
+/* atomic.h - what the hot path needs of an aarch64 newer than the library is built for.
  *
- * Built for any aarch64, gcc calls a helper for each of them that asks whether the CPU has LSE; on the hot path
- * the call costs as much as the instruction. Here the question is asked in line. Elsewhere: C11.
+ * Built for any aarch64, gcc calls a helper for each read-modify-write that asks whether the CPU has LSE, and makes an
+ * acquire load an ldar, which waits for this thread's own release stores (on the way to another core). Here the question is
+ * asked in line: cas and swpa of LSE, ldapr of RCPC. Elsewhere: C11.
  */
 #ifndef WF_BASE_ATOMIC_H
 #define WF_BASE_ATOMIC_H
@@ -14,7 +15,7 @@
 
 #if defined(__aarch64__) && !defined(__ARM_FEATURE_ATOMICS) && !WF_TSAN && !defined(WF_STEP_TEST)
 #define WF_ASK_LSE 1
-extern bool wf_have_lse;                /* set when the library is loaded, then constant */
+extern bool wf_have_lse, wf_have_rcpc;  /* set when the library is loaded, then constant */
 #else
 #define WF_ASK_LSE 0
 #endif
@@ -36,6 +37,27 @@ static inline bool wf_cas64(_Atomic uint64_t *word, uint64_t *expected, uint64_t
 	}
 #endif
 	return atomic_compare_exchange_weak_explicit(word, expected, desired, memory_order_relaxed, memory_order_relaxed);
+}
+
+/* Acquires what a release store of *@word published. */
+static inline uint32_t wf_acquire32(_Atomic uint32_t *word)
+{
+#if WF_ASK_LSE
+	uint32_t v;
+
+	if (__builtin_expect(wf_have_rcpc, 1)) {
+		__asm__ volatile(".arch_extension rcpc\n\tldapr %w0, %1"
+				 : "=r"(v)
+				 : "Q"(*(uint32_t *)(uintptr_t)word)
+				 : "memory");
+		return v;
+	}
+	v = atomic_load_explicit(word, memory_order_relaxed);
+	__asm__ volatile("dmb ishld" ::: "memory");
+	return v;
+#else
+	return atomic_load_explicit(word, memory_order_acquire);
+#endif
 }
 
 /* Acquire. */

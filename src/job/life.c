@@ -1,4 +1,4 @@
-/* life.c - a process's life in its job: for now a job of one. */
+/* life.c - a process's life in its job, which is a job of one. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -241,17 +241,11 @@ int wf_context_adopt(weft_id id, weft_ctx context, struct weft_port **ret_port)
 	return r;
 }
 
-int wf_context_add(struct weft_port *p)
+void wf_context_abandon(struct weft_port *p)
 {
-	int r = 0;
-
 	wf_lock(&registry_lock);
-	if (*place_locked(id_of(p), context_of(p)))
-		r = weft_fail(-EEXIST, "that context is open here already");
-	else
-		add_locked(p);
+	p->limbo = true;
 	wf_unlock(&registry_lock);
-	return r;
 }
 
 static void unlink_locked(struct weft_port *p)

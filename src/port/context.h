@@ -22,7 +22,7 @@ int wf_route(weft_id id, weft_ctx context, const struct weft_proto *proto, struc
 
 /* For open: the port in limbo for it (out of limbo now), or NULL: none; -EEXIST, -ESTALE. */
 int wf_context_adopt(weft_id id, weft_ctx context, struct weft_port **ret_port);
-int wf_context_add(struct weft_port *p);        /* -EEXIST: somebody else was first */
+void wf_context_abandon(struct weft_port *p);   /* back into limbo: the opening came to nothing */
 void wf_context_remove(struct weft_port *p);    /* and remember that it was closed */
 bool wf_context_known(weft_id id, weft_ctx context);    /* open or in limbo */
 

@@ -79,7 +79,8 @@ static int deliver_bytes(struct weft_port *p, const void *bytes, size_t len, con
 	int r;
 
 	if (wf_likely(!(t->flags & (WEFT_ALLOC | WEFT_TRUNCATE)) && t->mem->kind == WF_MEM_PLAIN)) {
-		memcpy(t->mem->plain, bytes, len);
+		if (len)
+			memcpy(t->mem->plain, bytes, len);
 		r = 0;
 	} else {
 		/* The memory behind bytes is only read. */

@@ -61,6 +61,12 @@ static inline void wf_door_enter_owner(struct wf_door *d)
 		wf_door_enter_owner_slow(d);
 }
 
+/* [owner, inside] Somebody waits to come in. In a plain door: always, as who is inside must not linger. */
+static inline bool wf_door_wanted(struct wf_door *d)
+{
+	return atomic_load_explicit(&d->word, memory_order_relaxed) != d->last;
+}
+
 /* [owner] */
 static inline void wf_door_leave_owner(struct wf_door *d)
 {

@@ -19,6 +19,15 @@ int wf_peer_id(const struct weft_port *p, weft_id peer, weft_id *ret_id);
 /* The pattern of a receive at @p, in the form its matcher takes (32 bytes). */
 int wf_want_of(const struct weft_port *p, const struct weft_op *op, void *ret_want);
 
+/* An op that is only peer, tag and plain memory, of the size we know: the hot paths need not look further. */
+static inline bool wf_op_plain(const struct weft_op *op)
+{
+	return op && op->size == sizeof(*op) && op->data &&
+	       !((uintptr_t)op->iov | (uintptr_t)op->peers | (uintptr_t)op->layout | (uintptr_t)op->buf |
+		 (uintptr_t)op->msg | (uintptr_t)op->head | (uintptr_t)op->queue | (uintptr_t)op->expires) &&
+	       !op->done && !(op->flags | op->niov | op->npeers | (uint32_t)op->rail | op->elem | op->zero | (uint8_t)op->prio);
+}
+
 /* May this thread receive at @p? 0 or -EPERM. */
 int wf_may_receive(const struct weft_port *p);
 

@@ -16,9 +16,11 @@
 /* All but the ring's positions and cells, which run on. Nobody knows the port yet but by stale pointers. */
 static void clear(struct weft_port *p)
 {
-	char *from = (char *)p + offsetof(struct weft_port, proto);
+	const size_t proto = offsetof(struct weft_port, proto), door = offsetof(struct weft_port, door),
+		     open = offsetof(struct weft_port, open), cells = offsetof(struct weft_port, cells);
 
-	memset(from, 0, offsetof(struct weft_port, cells) - offsetof(struct weft_port, proto));
+	memset((char *)p + proto, 0, door - proto);
+	memset((char *)p + open, 0, cells - open);
 	atomic_store_explicit(&p->ring.sleeper, NULL, memory_order_relaxed);
 }
 
@@ -125,30 +127,26 @@ static int check(const struct weft_port_opts *o)
 	return o->proto ? wf_proto_check(o->proto) : 0;
 }
 
-/* The port under its name: taken over from limbo, or new. */
-static int find_or_make(weft_id id, weft_ctx context, const struct weft_proto *proto, struct weft_port **ret_port)
+/* The port of a context: taken over from limbo, into which it is put first if no early message has done that. */
+static int adopt(weft_id id, weft_ctx context, const struct weft_proto *proto, struct weft_port **ret_port)
 {
 	struct weft_port *p = NULL;
-	int r = context ? wf_context_adopt(id, context, &p) : 0;
+	uint16_t who;
+	int r = wf_context_adopt(id, context, &p);
 
+	while (r == 0 && !p) {
+		r = wf_route(id, context, proto, &p, &who);
+		if (r == 0)
+			r = wf_context_adopt(id, context, &p);
+	}
 	if (r < 0)
 		return r;
-	if (p) {
-		if (!wf_proto_same(p->proto, proto)) {
-			p->limbo = true;
-			return weft_fail(-EPROTO, "messages of another protocol are waiting in that context");
-		}
-		*ret_port = p;
-		return 0;
+	if (!wf_proto_same(p->proto, proto)) {
+		wf_context_abandon(p);
+		return weft_fail(-EPROTO, "messages of another protocol are waiting in that context");
 	}
-	r = wf_port_make(id, context, proto, &p);
-	if (r == 0 && context)
-		r = wf_context_add(p);
-	if (r < 0 && p)
-		wf_port_end(p, WEFT_NOW);
-	if (r == 0)
-		*ret_port = p;
-	return r;
+	*ret_port = p;
+	return 0;
 }
 
 static void dress(struct weft_port *p, const struct weft_port_opts *o, struct wf_members *members)
@@ -164,6 +162,16 @@ static void dress(struct weft_port *p, const struct weft_port_opts *o, struct wf
 	p->owner = p->shared ? 0 : wf_self.id;
 	if (o->name)
 		strcpy(p->name, o->name);
+	for (uint32_t i = 0; members && i < members->count; i++) {
+		weft_id id = atomic_load_explicit(&members->ids[i], memory_order_relaxed);
+
+		/* Vacant from the beginning is not dead; of another process we know nothing yet. */
+		if (id ? id >> 32 != wf_process_id >> 32 || wf_id_lives(id) : !o->like)
+			continue;
+		atomic_fetch_add_explicit(&p->dead, 1, memory_order_relaxed);   /* has ended before we came */
+		if (o->flags & WEFT_PORT_FRAGILE)
+			atomic_store_explicit(&p->broken, true, memory_order_relaxed);
+	}
 	wf_port_leave(p);
 	if (members)
 		atomic_fetch_add_explicit(&wf_ports_with_members, 1, memory_order_relaxed);
@@ -195,7 +203,7 @@ int weft_port_open(const struct weft_port_opts *theirs, struct weft_port **ret_p
 	if (!context)
 		r = wf_slot_take(&id);
 	if (r == 0) {
-		r = find_or_make(id, context, o.proto, &p);
+		r = context ? adopt(id, context, o.proto, &p) : wf_port_make(id, 0, o.proto, &p);
 		if (r < 0 && !context)
 			wf_slot_drop(id);
 	}

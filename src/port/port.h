@@ -110,15 +110,12 @@ struct weft_port {
 
 	_Alignas(WF_LINE) struct wf_parker parker;      /* of the thread whose port this is */
 
-	/* the locks outlive incarnations: a stale pointer may still take one */
-	_Alignas(WF_LINE) struct wf_door door;
-	struct wf_lock spill_lock, sends_lock;
-
 	/* set at open, then constant */
-	const struct weft_proto *proto;         /* NULL: native */
+	_Alignas(WF_LINE) const struct weft_proto *proto;         /* NULL: native */
 	_Atomic(weft_id) id;                    /* as in the ring, whose line belongs to the senders; 0: ended */
 	_Atomic uint64_t context;
 	uint16_t incarnation;                   /* as in the tail */
+	_Atomic bool watched;                   /* written once: somebody waits for this port in particular: tell its end */
 	void *match;                            /* of a foreign protocol */
 	struct wf_members *members;
 	uint32_t index, limit, flags;
@@ -133,7 +130,6 @@ struct weft_port {
 
 	/* any thread, atomic */
 	_Atomic bool big_wanted;                /* found full, or got more than a cell holds */
-	_Atomic bool watched;                   /* somebody waits for this port in particular: tell its end */
 	_Atomic bool broken;                    /* FRAGILE, and a member has ended */
 	_Atomic uint32_t under_way;             /* operations, if there is a limit */
 	_Atomic uint32_t epoch, dead;
@@ -144,8 +140,13 @@ struct weft_port {
 	_Atomic uint64_t lost, sent_lost;       /* not received here when it closed; of what left from here */
 	_Atomic uint64_t wakes;
 
+	/* The locks outlive incarnations: a stale pointer may still take one. They stand beside what they cover, far from
+	 * the lines that senders read: a core that prefetches around those would take the owner's. */
+	_Alignas(WF_LINE) struct wf_door door;
+	struct wf_lock spill_lock, sends_lock;
+
 	/* under door */
-	_Alignas(WF_LINE) bool open;
+	bool open;
 	bool closing;
 	uint32_t copying;                       /* matched, and being copied outside the lock */
 	uint32_t pins;                          /* repeating receives whose callback has their memory */

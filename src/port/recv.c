@@ -84,6 +84,7 @@ static int post_locked(struct weft_port *p, struct weft_req *r, const void *want
 	if (r->expires && !r->timer && (err = wf_timer_add(r)) < 0)
 		return err;
 	r->where = WF_POSTED;
+	wf_user_releases(&p->ring);     /* another thread may write into our memory */
 	wf_add_want(p, want, &r->a.entry);
 	if (r->told) {
 		p->told_wants++;
@@ -173,16 +174,11 @@ static inline int recv_prepare(struct weft_port **at, const char *call)
 }
 
 /* The hot path: a thread at its own port, nothing posted, nothing unexpected, and the next cell is the message.
- * The port's lock is held. True: taken. */
-static inline bool take_hot_locked(struct weft_port *p, const struct wf_head *want, void *data, size_t cap,
-				   struct weft_status *ret_st)
+ * Inside the door. True: taken. */
+static inline bool take_hot_locked(struct weft_port *p, struct wf_cell *c, const struct wf_head *want, void *data,
+				   size_t cap, struct weft_status *ret_st)
 {
-	struct wf_cell *c;
-
-	if (wf_unlikely(p->native.wants | p->native.arrivals))
-		return false;
-	c = wf_ring_next(&p->ring);
-	if (!c || c->kind != WF_INLINE || !wf_cell_matches(want, c) || c->len > cap)
+	if (wf_unlikely(c->kind != WF_INLINE || !wf_cell_matches(want, c) || c->len > cap))
 		return false;
 	wf_user_acquires(&p->ring);
 	wf_copy_small(data, c->body, c->len);
@@ -195,32 +191,43 @@ static inline bool take_hot_locked(struct weft_port *p, const struct wf_head *wa
 	return true;
 }
 
-/* Looks, and spins as long as a waiter does whatever the load: true: taken. */
+/* [owner, inside] The next cell, waited for as long as a waiter spins whatever the load; NULL: none came, or somebody
+ * wants to come in. Waiting inside keeps the way in off the path from a message's arrival to its receiver; the loop is
+ * nothing but the look, as all else delays it. */
+static inline struct wf_cell *next_hot_locked(struct weft_port *p, weft_time until)
+{
+	struct wf_ring *r = &p->ring;
+	uint32_t pos = atomic_load_explicit(&r->pos, memory_order_relaxed);
+	struct wf_cell *cells = atomic_load_explicit(&r->own_cells, memory_order_relaxed);
+	struct wf_cell *c = &cells[pos & atomic_load_explicit(&r->own_mask, memory_order_relaxed)];
+
+	if (wf_acquire32(&c->seq) == pos + 1)                           /* R1 */
+		return c;
+	if (until == WEFT_NOW)
+		return NULL;
+	for (unsigned spins = atomic_load_explicit(&wf_spins, memory_order_relaxed); spins; spins--) {
+		if (atomic_load_explicit(&c->seq, memory_order_relaxed) == pos + 1)
+			return wf_acquire32(&c->seq) == pos + 1 ? c : NULL;     /* R1; for certain */
+		if (wf_unlikely(wf_door_wanted(&p->door)))
+			return NULL;
+		wf_relax();
+	}
+	return NULL;
+}
+
+/* True: taken. False: not this way; nothing has changed. */
 static inline bool recv_hot(struct weft_port *p, const struct wf_head *want, void *data, size_t cap, weft_time until,
 			    struct weft_status *ret_st)
 {
-	bool taken = false, quiet;
-	unsigned spins;
-	uint32_t drains;
+	struct wf_cell *c;
+	bool taken = false;
 
-	if (!wf_ring_waiting(&p->ring)) {
-		wf_port_enter(p);
-		quiet = !(p->native.wants | p->native.arrivals);
-		drains = atomic_load_explicit(&p->drains, memory_order_relaxed);
-		wf_port_leave(p);
-		if (!quiet || until == WEFT_NOW)
-			return false;
-		spins = atomic_load_explicit(&wf_spins, memory_order_relaxed);
-		while (!wf_ring_waiting(&p->ring)) {
-			/* relaxed: a hint that somebody else drained; the lock orders what he did. */
-			if (!spins-- || atomic_load_explicit(&p->drains, memory_order_relaxed) != drains)
-				return false;
-			wf_relax();
-		}
+	wf_door_enter_owner(&p->door);
+	if (wf_likely(!(p->native.wants | p->native.arrivals))) {
+		c = next_hot_locked(p, until);
+		taken = c && take_hot_locked(p, c, want, data, cap, ret_st);
 	}
-	wf_port_enter(p);
-	taken = take_hot_locked(p, want, data, cap, ret_st);
-	wf_port_leave(p);
+	wf_door_leave_owner(&p->door);
 	return taken;
 }
 
@@ -376,6 +383,39 @@ static int start_repeat(struct weft_port *p, const struct weft_op *op, struct we
 	return 0;
 }
 
+/* The hot path: a thread at its own port, plain memory, a handle. WEFT_DONE: the next cell was it; 0: nothing is there,
+ * posted; -EINTR: not this way, nothing has changed. */
+static inline int post_hot(struct weft_port *p, const struct weft_op *op, struct weft_req **ret_req, struct weft_status *ret_st)
+{
+	struct wf_head want = { .src = op->peer, .tag = op->tag, .ignore = op->tag == WEFT_ANY_TAG ? UINT64_MAX : op->ignore };
+	struct weft_req *r;
+	struct wf_cell *c;
+	int answer = -EINTR;
+
+	if (wf_unlikely(!op->peer || (op->peer >> 52 == 0xfff && op->peer != WEFT_ANY) || p->limit))
+		return answer;
+	wf_door_enter_owner(&p->door);
+	c = wf_ring_next(&p->ring);
+	if (c) {
+		if (!(p->native.wants | p->native.arrivals) && take_hot_locked(p, c, &want, op->data, op->len, ret_st)) {
+			*ret_req = NULL;
+			answer = WEFT_DONE;
+		}
+	} else if (!p->native.arrivals && !wf_ring_spilled(&p->ring) && (want.src == WEFT_ANY || wf_watch(want.src) == 0) &&
+		   (r = wf_req_new(WF_RECV)) != NULL) {
+		r->at = p;
+		r->mem = wf_mem_plain(op->data, op->len);
+		r->st.user = op->user;
+		r->where = WF_POSTED;
+		wf_user_releases(&p->ring);     /* another thread may write into our memory */
+		wf_native_match_add_want(&p->native, &want, &r->a.entry);
+		*ret_req = r;
+		answer = 0;
+	}
+	wf_door_leave_owner(&p->door);
+	return answer;
+}
+
 int weft_recv_post(struct weft_port *at, const struct weft_op *theirs, struct weft_req **ret_req, struct weft_status *ret_st)
 {
 	struct weft_req *r, *old = ret_req ? *ret_req : NULL;
@@ -383,8 +423,13 @@ int weft_recv_post(struct weft_port *at, const struct weft_op *theirs, struct we
 	struct wf_mem mem;
 	int err = wf_enter();
 
-	if (err < 0)
+	if (wf_unlikely(err < 0))
 		return err;
+	if (wf_likely(!at && ret_req && wf_op_plain(theirs))) {
+		err = post_hot(wf_self.port, theirs, ret_req, ret_st);
+		if (wf_likely(err != -EINTR))
+			return err;
+	}
 	at = at ? at : wf_self.port;
 	err = wf_op_read_recv(at, theirs, &op);
 	if (err == 0 && !op.msg)

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/tsan.h"
 #include "port/listener.h"
 #include "port/tell.h"
 
@@ -162,17 +161,17 @@ static void leave_sender(struct weft_req *r)
 {
 	struct weft_port *from = r->from;
 
-	if (!wf_list_has(&r->mine))
+	if (!from)
 		return;
 	wf_lock(&from->sends_lock);
-	wf_list_del(&r->mine);
+	if (wf_list_has(&r->mine))
+		wf_list_del(&r->mine);
 	wf_unlock(&from->sends_lock);
 }
 
 void wf_req_end_locked(struct weft_req *r, int err)
 {
 	struct weft_port *limiter = limiter_of(r);
-	struct wf_parker *waiter;
 
 	if (r->flags & WEFT_REPEAT && r->st.flags & WEFT_ST_MORE) {     /* what the last message said is not its end's */
 		r->st.flags = 0;
@@ -203,12 +202,7 @@ void wf_req_end_locked(struct weft_req *r, int err)
 		wf_req_put(r);
 		return;
 	}
-	wf_user_releases(r);
-	atomic_store_explicit(&r->over, 1, memory_order_release);       /* Q1 */
-	wf_fence_light();                                               /* F1 */
-	waiter = atomic_load_explicit(&r->waiter, memory_order_relaxed);
-	if (waiter)
-		wf_wake(waiter);
+	wf_req_over_locked(r);
 }
 
 int wf_req_collect(struct weft_req *r, struct weft_status *ret_st)

@@ -7,6 +7,7 @@
 #ifndef WF_PORT_REQUEST_H
 #define WF_PORT_REQUEST_H
 
+#include "base/tsan.h"
 #include "port/port.h"
 #include "port/self.h"
 
@@ -31,6 +32,20 @@ bool wf_req_repeat_locked(struct weft_req *r, const struct weft_status *st);
 
 /* [any] Takes an ended request's result and releases it. Answers st.err. */
 int wf_req_collect(struct weft_req *r, struct weft_status *ret_st);
+
+/* The end itself, for one with a handle: st is complete. @r is not to be touched after. */
+static inline void wf_req_over_locked(struct weft_req *r)
+{
+	struct wf_parker *waiter;
+
+	r->where = WF_NOWHERE;
+	wf_user_releases(r);
+	atomic_store_explicit(&r->over, 1, memory_order_release);       /* Q1 */
+	wf_fence_light();                                               /* F1 */
+	waiter = atomic_load_explicit(&r->waiter, memory_order_relaxed);
+	if (wf_unlikely(waiter != NULL))
+		wf_wake(waiter);
+}
 
 static inline bool wf_req_over(struct weft_req *r)
 {

@@ -82,20 +82,6 @@ struct wf_ring {
 #define WF_DEPENDS memory_order_relaxed
 #endif
 
-/* Acquires what a release store of *@word published. Where the compiler may use ldapr it is that; elsewhere on
- * aarch64 a load and a barrier for loads, as ldar would wait for this thread's own release stores. */
-static inline uint32_t wf_acquire32(_Atomic uint32_t *word)
-{
-#if defined(__aarch64__) && !defined(__ARM_FEATURE_RCPC) && !WF_TSAN
-	uint32_t v = atomic_load_explicit(word, memory_order_relaxed);
-
-	__asm__ volatile("dmb ishld" ::: "memory");
-	return v;
-#else
-	return atomic_load_explicit(word, memory_order_acquire);
-#endif
-}
-
 /* [reader, frozen or closed] Other cells from the present position on; the tail is to say which. */
 static inline void wf_ring_use(struct wf_ring *r, struct wf_cell *cells, uint32_t count)
 {

@@ -267,6 +267,30 @@ int wf_await(struct weft_req **reqs, int n, int min, weft_time until)
 	return r;
 }
 
+bool wf_await_hot(struct weft_req *r)
+{
+	struct weft_port *p = wf_self.port;
+	struct wf_work work = { NULL };
+	unsigned spins = atomic_load_explicit(&wf_spins, memory_order_relaxed);
+	bool over;
+
+	wf_door_enter_owner(&p->door);
+	/* relaxed: its end is ours to see, or acquired by who collects it. */
+	while (!(over = atomic_load_explicit(&r->over, memory_order_relaxed)) && spins && !work.copies) {
+		if (wf_ring_waiting(&p->ring)) {
+			wf_drain_locked(p, &work);
+			continue;
+		}
+		if (wf_unlikely(wf_door_wanted(&p->door)))
+			break;
+		spins--;
+		wf_relax();
+	}
+	wf_door_leave_owner(&p->door);
+	wf_work_do(p, &work);
+	return over;
+}
+
 /* A cancelled thread's operation ends with it. */
 static void abandon(void *arg)
 {

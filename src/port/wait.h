@@ -8,6 +8,9 @@
  * they wait and runs callbacks. */
 int wf_await(struct weft_req **reqs, int n, int min, weft_time until);
 
+/* [owner of the port where r waits] Spins for r's end inside the door, as long as a waiter does whatever the load. True: over. */
+bool wf_await_hot(struct weft_req *r);
+
 /* A blocking call's own operation: waits for it and collects it; past @until takes it back, and if that is too late
  * waits for its end all the same. The operation's result, or -ETIMEDOUT, -EAGAIN. */
 int wf_finish(struct weft_req *r, weft_time until, struct weft_status *ret_st);

@@ -1,5 +1,6 @@
 /* test_cancel.c - cancel marks; the outcome comes with the request's end. One test per line of
  * what can be under way. */
+#include <sched.h>
 #include "crew.h"
 
 enum { LARGE = 1 << 20 };
@@ -286,7 +287,7 @@ TEST(a_repeating_receive_stays_posted_until_cancelled)
 struct race {
 	struct weft_port *at;
 	struct weft_req *req;
-	_Atomic int go;
+	_Atomic int ready, go;
 	uint64_t got;
 	int received;
 };
@@ -295,8 +296,10 @@ static void *race_receive(void *arg)
 {
 	struct race *r = arg;
 
+	MUST(weft_self() != 0);         /* joining takes longer than all the rest */
+	atomic_store(&r->ready, 1);
 	while (!atomic_load(&r->go))
-		;
+		sched_yield();
 	r->received = weft_recv(r->at, WEFT_ANY, 1, &r->got, 8, WEFT_NOW, NULL) == 0;
 	return NULL;
 }
@@ -313,6 +316,8 @@ TEST(a_cancelled_send_was_received_by_nobody_and_one_that_ended_well_by_somebody
 
 		MUST_OK(send_post(from, WEFT_SYNC, port_id(to), 1, &v, 8, &race.req));
 		pthread_t t = thread_start(race_receive, &race);
+		while (!atomic_load(&race.ready))
+			sched_yield();
 		atomic_store(&race.go, 1);
 		for (unsigned k = (unsigned)(i % 64) * 128; k > 0; k--)
 			atomic_load(&race.go);

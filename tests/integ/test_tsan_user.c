@@ -172,6 +172,31 @@ static void posted(int me, weft_id other)
 	OK(weft_queue_close(queue));
 }
 
+/* The receiver writes its memory, posts it and computes; the sender, given time for that, makes the match
+ * and writes there. It hears nothing of the receiver but through the match. */
+static void posted_first(int me, weft_id other)
+{
+	for (int i = 0; i < ROUNDS / 10; i++) {
+		struct weft_req *req = NULL;
+
+		if (me == 0) {
+			memset(large[0], i, sizeof(large[0]));
+			OK(weft_recv(NULL, other, GO, NULL, 0, WEFT_FOREVER, NULL));
+			usleep(2000);
+			OK(weft_send(NULL, other, LARGE, large[0], sizeof(large[0]), WEFT_FOREVER));
+		} else {
+			OK(weft_send(NULL, other, GO, NULL, 0, WEFT_FOREVER));
+			memset(large[1], 77, sizeof(large[1]));
+			OK(weft_recv_post(NULL, WEFT(op, .peer = other, .tag = LARGE, .data = large[1],
+						     .len = sizeof(large[1])), &req, NULL));
+			usleep(4000);
+			OK(weft_req_wait(&req, WEFT_FOREVER, NULL));
+			if (large[1][0] != (char)i || large[1][sizeof(large[1]) - 1] != (char)i)
+				fail("posted first");
+		}
+	}
+}
+
 /* What the sanitizer is there for: a word written after the right to it was given away. */
 static void race(int me, weft_id other)
 {
@@ -210,6 +235,7 @@ static void *side(void *arg)
 		buffers(me, other);
 		syncs(me, other);
 		posted(me, other);
+		posted_first(me, other);
 	}
 	pthread_barrier_wait(&met);
 	return NULL;

@@ -187,9 +187,9 @@ TEST(nothing_is_lost_or_doubled_when_the_cells_are_changed_under_the_traffic)
 	ring_open(1);
 	senders_start(t, test_scaled(50000));
 	while (!all_read(next)) {
-		if (!read_one(next))
+		if (!read_one(next)) {
 			sched_yield();
-		if (test_random(&random) % 128 == 0) {
+		} else if (test_random(&random) % 128 == 0) {
 			change_cells(next);
 			changes++;
 		}
@@ -224,9 +224,9 @@ TEST(a_message_reaches_only_the_incarnation_it_was_meant_for)
 	ring_open(UINT16_MAX - 10);
 	senders_start(t, test_scaled(50000));
 	while (!all_read(next)) {
-		if (!read_one(next))
+		if (!read_one(next)) {
 			sched_yield();
-		if (test_random(&random) % 64 == 0) {
+		} else if (test_random(&random) % 64 == 0) {
 			change_owner(next);
 			changes++;
 		}
