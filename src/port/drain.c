@@ -192,10 +192,7 @@ static inline bool arrive_hot_locked(struct weft_port *p, const struct wf_cell *
 		return false;
 	wf_native_match_remove(&p->native, e);
 	wf_copy_small(r->mem.plain, c->body, c->len);
-	r->st.from = c->src;
-	r->st.tag = c->tag;
-	r->st.len = c->len;
-	r->st.index = c->index;
+	r->st = (struct weft_status){ .from = c->src, .tag = c->tag, .len = c->len, .index = c->index, .user = r->st.user };
 	p->received++;
 	p->received_bytes += c->len;
 	p->copies++;

@@ -17,20 +17,6 @@
 #include "port/request.h"
 #include "port/wait.h"
 
-int wf_watch(weft_id src)
-{
-	struct weft_port *p = wf_port_by_id(src);
-
-	if (!p || atomic_load_explicit(&p->id, memory_order_acquire) != src)
-		return -ESRCH;
-	if (atomic_load_explicit(&p->watched, memory_order_relaxed))
-		return 0;
-	/* F1: the closer clears its id, passes a heavy fence and looks at watched. */
-	atomic_store_explicit(&p->watched, true, memory_order_relaxed);
-	wf_fence_light();
-	return atomic_load_explicit(&p->id, memory_order_relaxed) == src ? 0 : -ESRCH;
-}
-
 /* The source a native receive names, or 0. */
 static weft_id named(const struct weft_port *p, const void *want)
 {
@@ -402,10 +388,12 @@ static inline int post_hot(struct weft_port *p, const struct weft_op *op, struct
 			answer = WEFT_DONE;
 		}
 	} else if (!p->native.arrivals && !wf_ring_spilled(&p->ring) && (want.src == WEFT_ANY || wf_watch(want.src) == 0) &&
-		   (r = wf_req_new(WF_RECV)) != NULL) {
+		   (r = wf_slab_get(WF_SLAB_REQ)) != NULL) {
+		wf_req_clean(r);
+		r->what = WF_RECV;
 		r->at = p;
 		r->mem = wf_mem_plain(op->data, op->len);
-		r->st.user = op->user;
+		r->st.user = op->user;          /* the rest when it ends */
 		r->where = WF_POSTED;
 		wf_user_releases(&p->ring);     /* another thread may write into our memory */
 		wf_native_match_add_want(&p->native, &want, &r->a.entry);

@@ -2,13 +2,27 @@
 #ifndef WF_PORT_RECV_H
 #define WF_PORT_RECV_H
 
-#include "port/port.h"
+#include <errno.h>
+
+#include "port/table.h"
 
 /* A repeating receive takes what is there, each told on its own, and is then posted. */
 void wf_recv_again(struct weft_req *r);
 void wf_recv_resume(struct weft_req *r);        /* [callback runner] its memory is free again; its port was kept open */
 
 /* A receive that names @src will wait: its end shall be told. -ESRCH: it has ended already. */
-int wf_watch(weft_id src);
+static inline int wf_watch(weft_id src)
+{
+	struct weft_port *p = wf_port_by_id(src);
+
+	if (wf_unlikely(!p || atomic_load_explicit(&p->id, WF_DEPENDS) != src))
+		return -ESRCH;
+	if (wf_likely(atomic_load_explicit(&p->watched, memory_order_relaxed)))
+		return 0;
+	/* F1: the closer clears its id, passes a heavy fence and looks at watched. */
+	atomic_store_explicit(&p->watched, true, memory_order_relaxed);
+	wf_fence_light();
+	return atomic_load_explicit(&p->id, memory_order_relaxed) == src ? 0 : -ESRCH;
+}
 
 #endif

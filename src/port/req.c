@@ -40,14 +40,15 @@ int weft_req_wait(struct weft_req **req, weft_time until, struct weft_status *re
 }
 
 /* All are waited for: one after the other, as long as they come quickly. */
-static void await_all_hot(struct weft_req **reqs, int n)
+static bool await_all_hot(struct weft_req **reqs, int n)
 {
 	for (int i = 0; i < n; i++) {
 		struct weft_req *r = reqs[i];
 
 		if (r && !wf_req_over(r) && (r->what != WF_RECV || r->at != wf_self.port || !wf_await_hot(r)))
-			return;
+			return false;
 	}
+	return true;
 }
 
 int weft_req_wait_some(struct weft_req **reqs, int n, int min, int max, weft_time until, int *ret_which,
@@ -64,9 +65,8 @@ int weft_req_wait_some(struct weft_req **reqs, int n, int min, int max, weft_tim
 	min = min < there ? min : there;
 	if (there == 0)
 		return 0;
-	if (min == there && until != WEFT_NOW && !wf_self.in_callback)
-		await_all_hot(reqs, n);
-	err = wf_await(reqs, n, min, until);
+	if (min != there || until == WEFT_NOW || wf_self.in_callback || !await_all_hot(reqs, n))
+		err = wf_await(reqs, n, min, until);
 	if (err < 0)
 		return err == -EAGAIN || err == -ETIMEDOUT ? wf_late(until) : err;
 	for (int i = 0; i < n && taken < max; i++) {

@@ -13,25 +13,8 @@ struct wf_lock wf_cancel_lock;
 
 static struct weft_req *prepare(struct weft_req *r, enum wf_what what)
 {
-	r->a.entry.side = 0;
-	r->a.flags = 0;
-	atomic_store_explicit(&r->over, 0, memory_order_relaxed);       /* nobody else knows it yet */
+	wf_req_clean(r);
 	r->what = (uint8_t)what;
-	r->where = WF_NOWHERE;
-	r->detached = r->told = false;
-	r->cancel = 0;
-	r->prio = 0;
-	r->flags = 0;
-	atomic_store_explicit(&r->waiter, NULL, memory_order_relaxed);
-	r->at = r->from = NULL;
-	r->mine.next = r->spill.next = NULL;
-	r->buf = NULL;
-	r->partner = r->carrier = NULL;
-	r->head_out = NULL;
-	r->done = NULL;
-	r->queue = NULL;
-	r->timer = 0;
-	r->expires = 0;
 	memset(&r->st, 0, sizeof(r->st));
 	r->st.index = WEFT_NOBODY;
 	return r;
@@ -51,12 +34,6 @@ struct weft_req *wf_req_new(enum wf_what what)
 struct weft_req *wf_req_own(enum wf_what what)
 {
 	return prepare(&wf_self.port->own, what);
-}
-
-void wf_req_put(struct weft_req *r)
-{
-	if (wf_likely(!wf_self.port || r != &wf_self.port->own))
-		wf_slab_put(WF_SLAB_REQ, r);
 }
 
 /* A limit counts what is under way on the port that was posted on. */
@@ -203,22 +180,4 @@ void wf_req_end_locked(struct weft_req *r, int err)
 		return;
 	}
 	wf_req_over_locked(r);
-}
-
-int wf_req_collect(struct weft_req *r, struct weft_status *ret_st)
-{
-	int err = r->st.err;
-
-	wf_user_acquires(r);
-	if (ret_st)
-		*ret_st = r->st;
-	else if (r->st.buf && r->what == WF_RECV)
-		wf_buf_release(r->st.buf);      /* nobody will */
-	wf_fence_light();                                               /* F1 with weft_req_cancel */
-	if (wf_unlikely(atomic_load_explicit(&wf_cancelling, memory_order_relaxed))) {
-		wf_lock(&wf_cancel_lock);       /* a canceller may be looking at it */
-		wf_unlock(&wf_cancel_lock);
-	}
-	wf_req_put(r);
-	return err;
 }

@@ -18,7 +18,29 @@ extern struct wf_lock wf_cancel_lock;
 /* [any] A fresh request, nowhere, nobody's; NULL: no memory (weft_fail said so). */
 struct weft_req *wf_req_new(enum wf_what what);
 struct weft_req *wf_req_own(enum wf_what what); /* the calling thread's, for an operation that ends with the call */
-void wf_req_put(struct weft_req *r);            /* back to the slab; one's own: nothing to do */
+
+/* As nobody's and nowhere's: all but what, st and what the operation brings. The slab's own words are the first 16 bytes. */
+static inline void wf_req_clean(struct weft_req *r)
+{
+	r->a.entry.side = 0;
+	r->a.flags = 0;
+	atomic_store_explicit(&r->over, 0, memory_order_relaxed);       /* nobody else knows it yet */
+	r->where = WF_NOWHERE;
+	r->detached = r->told = false;
+	r->prio = 0;
+	r->cancel = 0;
+	r->flags = 0;
+	atomic_store_explicit(&r->waiter, NULL, memory_order_relaxed);
+	r->at = r->from = NULL;
+	r->mine.next = r->spill.next = NULL;
+	r->buf = NULL;
+	r->partner = r->carrier = NULL;
+	r->head_out = NULL;
+	r->done = NULL;
+	r->queue = NULL;
+	r->timer = 0;
+	r->expires = 0;
+}
 
 /* Sets up telling by done or queue from @op, the handle, expiry and the port's limit. -EAGAIN: limit. */
 int wf_req_observe(struct weft_req *r, const struct weft_op *op, bool handle, struct weft_port *limiter);
@@ -29,9 +51,6 @@ void wf_req_end_locked(struct weft_req *r, int err);
 
 /* A repeating receive got a message: tell @st, the receive stays. False: it had to end (no memory). */
 bool wf_req_repeat_locked(struct weft_req *r, const struct weft_status *st);
-
-/* [any] Takes an ended request's result and releases it. Answers st.err. */
-int wf_req_collect(struct weft_req *r, struct weft_status *ret_st);
 
 /* The end itself, for one with a handle: st is complete. @r is not to be touched after. */
 static inline void wf_req_over_locked(struct weft_req *r)
@@ -49,7 +68,33 @@ static inline void wf_req_over_locked(struct weft_req *r)
 
 static inline bool wf_req_over(struct weft_req *r)
 {
-	return atomic_load_explicit(&r->over, memory_order_acquire);    /* Q1 */
+	return wf_acquire32(&r->over);                                  /* Q1 */
+}
+
+/* Back to the slab; one's own: nothing to do. */
+static inline void wf_req_put(struct weft_req *r)
+{
+	if (wf_likely(!wf_self.port || r != &wf_self.port->own))
+		wf_slab_put(WF_SLAB_REQ, r);
+}
+
+/* [any] Takes an ended request's result and releases it. Answers st.err. */
+static inline int wf_req_collect(struct weft_req *r, struct weft_status *ret_st)
+{
+	int err = r->st.err;
+
+	wf_user_acquires(r);
+	if (ret_st)
+		*ret_st = r->st;
+	else if (wf_unlikely(r->st.buf && r->what == WF_RECV))
+		wf_buf_release(r->st.buf);      /* nobody will */
+	wf_fence_light();                                               /* F1 with weft_req_cancel */
+	if (wf_unlikely(atomic_load_explicit(&wf_cancelling, memory_order_relaxed))) {
+		wf_lock(&wf_cancel_lock);       /* a canceller may be looking at it */
+		wf_unlock(&wf_cancel_lock);
+	}
+	wf_req_put(r);
+	return err;
 }
 
 /* In and out of what covers @r while it is under way. Out: what in answered, as @r may be gone by then. */

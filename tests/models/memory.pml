@@ -111,32 +111,78 @@ inline futex_wake(t, a)
 	}
 }
 
+/* One store leaves the buffer: to word n, the oldest of those. */
+#define LEAVES(n) :: atomic { pending[AT(t, n)] -> buf[t]??n, v; mem[n] = v; pending[AT(t, n)]--; v = 0 }
+
 proctype memory(byte t)
 {
-	byte a, v;
+	byte v;
+#ifndef WEAK
+	byte a;
+#endif
 
 end:	do
 #ifdef WEAK
-	:: atomic {
-		nempty(buf[t]);
-		do
-		:: pending[AT(t, a)] -> break
-		:: a = (a + 1) % WORDS
-		od;
-		buf[t]??eval(a), v;
-		mem[a] = v;
-		pending[AT(t, a)]--;
-		a = 0;
-		v = 0
-	}
+	LEAVES(0)
+#if WORDS > 1
+	LEAVES(1)
+#endif
+#if WORDS > 2
+	LEAVES(2)
+#endif
+#if WORDS > 3
+	LEAVES(3)
+#endif
+#if WORDS > 4
+	LEAVES(4)
+#endif
+#if WORDS > 5
+	LEAVES(5)
+#endif
+#if WORDS > 6
+	LEAVES(6)
+#endif
+#if WORDS > 7
+	LEAVES(7)
+#endif
+#if WORDS > 8
+	LEAVES(8)
+#endif
+#if WORDS > 9
+	LEAVES(9)
+#endif
+#if WORDS > 10
+	LEAVES(10)
+#endif
+#if WORDS > 11
+	LEAVES(11)
+#endif
+#if WORDS > 12
+	LEAVES(12)
+#endif
+#if WORDS > 13
+	LEAVES(13)
+#endif
+#if WORDS > 14
+	LEAVES(14)
+#endif
+#if WORDS > 15
+	LEAVES(15)
+#endif
+#if WORDS > 16
+	LEAVES(16)
+#endif
+#if WORDS > 17
+	LEAVES(17)
+#endif
+#if WORDS > 18
+	LEAVES(18)
+#endif
+#if WORDS > 19
+	LEAVES(19)
+#endif
 #else
-	:: atomic {
-		buf[t]?a, v;
-		mem[a] = v;
-		pending[AT(t, a)]--;
-		a = 0;
-		v = 0
-	}
+	:: atomic { buf[t]?a, v; mem[a] = v; pending[AT(t, a)]--; a = 0; v = 0 }
 #endif
 	od
 }
