@@ -63,8 +63,8 @@ weft_time weft_now(void);               /* [nb] the present instant */
 weft_time weft_in(int64_t ns);          /* [nb] now + ns, saturating; negative: an instant gone by */
 
 /**
- * weft_poll - make progress until something was handled: messages taken from mailboxes this
- * thread may receive at, callbacks run. Returns how much; -EAGAIN with WEFT_NOW and
+ * weft_poll - make progress until something was handled: messages taken from the mailboxes of this thread
+ * and of the process, and of ports whose receives tell their end by callback or queue; callbacks run. Returns how much; -EAGAIN with WEFT_NOW and
  * -ETIMEDOUT past @until when there was nothing; -EDEADLK in a callback.
  */
 int weft_poll(weft_time until);
@@ -80,7 +80,7 @@ int weft_fail(int err, const char *fmt, ...)
 #endif
 	;
 
-int weft_knob_set(const char *name, const char *value);         /* -ENOENT, -EINVAL, -ERANGE; -EROFS if fixed at init */
+int weft_knob_set(const char *name, const char *value);         /* -ENOENT, -EINVAL, -ERANGE; -EROFS if fixed at init; -ENOTCONN before it */
 int weft_knob_get(const char *name, char *ret_text, size_t n);  /* its length; written as far as it fits */
 
 #ifdef __cplusplus

@@ -2,6 +2,8 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 weft_time weft_now(void)
 {
@@ -17,6 +19,13 @@ weft_time weft_in(int64_t ns)
 	if (__builtin_add_overflow(now, ns, &then))
 		return ns < 0 ? 1 : WEFT_FOREVER;
 	return then < 1 ? 1 : then;
+}
+
+void wf_nap(int64_t ns)
+{
+	struct timespec t = { .tv_sec = ns / WEFT_S, .tv_nsec = ns % WEFT_S };
+
+	syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &t, NULL);
 }
 
 int wf_late(weft_time until)

@@ -20,6 +20,9 @@ static inline bool wf_past(weft_time until)
 	return until != WEFT_FOREVER && (until <= WEFT_NOW || wf_now() >= until);
 }
 
+/* Sleeps; unlike nanosleep(3) it is no cancellation point, so locks may be held. */
+void wf_nap(int64_t ns);
+
 /* What a call whose deadline has come answers. */
 int wf_late(weft_time until);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <weft/base.h>
 
+#include "base/life.h"
 #include "base/log.h"
 #include "base/park.h"
 
@@ -137,6 +138,8 @@ int weft_knob_set(const char *name, const char *value)
 {
 	if (!name || !value)
 		return weft_fail(-EINVAL, "knob: %s is NULL", name ? "value" : "name");
+	if (atomic_load_explicit(&wf_life, memory_order_relaxed) != WF_IN)
+		return wf_not_in();     /* weft_init would undo it: give it the knobs instead */
 	return set(name, strlen(name), value, strlen(value));
 }
 

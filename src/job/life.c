@@ -60,14 +60,13 @@ static bool drain_all(weft_time until)
 {
 	for (;;) {
 		bool pending = false;
-		struct timespec t = { .tv_nsec = 100000 };
 
 		wf_port_each(any_sends, &pending);
 		if (!pending)
 			return true;
 		if (wf_past(until))
 			return false;
-		nanosleep(&t, NULL);
+		wf_nap(100000);
 	}
 }
 
@@ -210,12 +209,13 @@ static void leave_job(void)
 
 int weft_fini(weft_time until)
 {
-	int r = 0;
+	int cancel, r = 0;
 
 	if (atomic_load_explicit(&wf_life, memory_order_acquire) != WF_IN)
 		return wf_not_in();
 	if (wf_self.in_callback)
 		return weft_fail(-EDEADLK, "weft_fini inside a callback");
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&life_lock);
 	if (inits == 0) {
 		r = wf_not_in();
@@ -226,5 +226,6 @@ int weft_fini(weft_time until)
 		atomic_store_explicit(&wf_life, WF_OUT, memory_order_release);
 	}
 	pthread_mutex_unlock(&life_lock);
+	pthread_setcancelstate(cancel, NULL);
 	return r;
 }

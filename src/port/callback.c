@@ -4,6 +4,7 @@
  * the call that posted. Only one thread runs callbacks at a time, so those of one port come in order.
  */
 #include <errno.h>
+#include <pthread.h>
 
 #include "base/tsan.h"
 #include "port/listener.h"
@@ -14,7 +15,18 @@
 
 static struct wf_lock list_lock, runner_lock;
 static struct wf_node list;
+_Atomic uint32_t wf_callbacks_ran;
+_Atomic(struct wf_parker *) wf_poller;
 static _Atomic uint32_t waiting;        /* relaxed: a hint; the list's lock orders */
+
+bool wf_poller_wake(void)
+{
+	struct wf_parker *p;
+
+	wf_fence_light();                                               /* F1 */
+	p = atomic_load_explicit(&wf_poller, memory_order_relaxed);
+	return p && wf_wake(p);
+}
 
 void wf_callback_add(struct weft_req *r)
 {
@@ -23,7 +35,7 @@ void wf_callback_add(struct weft_req *r)
 	wf_list_add(&list, &r->mine);
 	atomic_fetch_add_explicit(&waiting, 1, memory_order_relaxed);
 	wf_unlock(&list_lock);
-	if (!wf_self.waiting)
+	if (!wf_self.waiting && !wf_poller_wake())
 		wf_listener_wake();
 }
 
@@ -62,11 +74,12 @@ static struct weft_req *pop(void)
 int wf_callbacks_run(void)
 {
 	struct weft_req *r;
-	int n = 0;
+	int cancel, n = 0;
 
 	while (wf_callbacks_pending()) {
 		if (!wf_trylock(&runner_lock))
 			return n;
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);        /* the callback may have cancellation points */
 		while ((r = pop()) != NULL) {
 			struct weft_req *again = r->partner;    /* a repeating receive that waits for its memory */
 
@@ -79,7 +92,11 @@ int wf_callbacks_run(void)
 				wf_recv_resume(again);
 			n++;
 		}
+		/* relaxed: weft_poll looks whether it has changed. */
+		atomic_fetch_add_explicit(&wf_callbacks_ran, (uint32_t)n, memory_order_relaxed);
+		pthread_setcancelstate(cancel, NULL);
 		wf_unlock(&runner_lock);
+		wf_poller_wake();
 	}
 	return n;
 }

@@ -9,9 +9,9 @@
  *   6  the page goes back, for another incarnation
  */
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -27,12 +27,10 @@
 /* Others are at it, and not waiting for us: yield at first, then sleep a little longer each time. */
 static void pause_for(unsigned *times)
 {
-	struct timespec t = { .tv_nsec = 50000 };
-
 	if ((*times)++ < 20)
 		sched_yield();
 	else
-		nanosleep(&t, NULL);
+		wf_nap(50000);
 }
 
 bool wf_sends_pending(struct weft_port *p)
@@ -254,6 +252,7 @@ int wf_port_end(struct weft_port *p, weft_time until)
 	weft_ctx context = atomic_load_explicit(&p->context, memory_order_relaxed);
 	struct wf_work work = { NULL };
 	int r = drain_sends(p, until);
+	bool last;
 
 	/* acq_rel: no claim after it; those before it are drained below. */
 	atomic_fetch_or_explicit(&p->ring.tail, WF_TAIL_CLOSED, memory_order_acq_rel);
@@ -274,17 +273,27 @@ int wf_port_end(struct weft_port *p, weft_time until)
 	if (!context)
 		wf_id_ended(id, atomic_load_explicit(&p->watched, memory_order_relaxed));
 	wf_port_listed(p, false);
-	p->open = false;
 	if (!context && (uint32_t)id & ((1u << WF_LOCAL_BITS) - 1))
 		wf_slot_drop(id);
-	undress(p, id);
-	wf_port_recycle(p);
+	wf_port_enter(p);
+	p->open = false;
+	p->ended = id;
+	last = p->taken == 0;
+	wf_port_leave(p);
+	if (last)
+		wf_port_finish(p);
 	return r;
+}
+
+void wf_port_finish(struct weft_port *p)
+{
+	undress(p, p->ended);
+	wf_port_recycle(p);
 }
 
 int weft_port_close(struct weft_port *port, weft_time until)
 {
-	int r;
+	int cancel, r;
 
 	if (!port)
 		return 0;
@@ -299,5 +308,8 @@ int weft_port_close(struct weft_port *port, weft_time until)
 		return weft_fail(-EPERM, "a thread's own port and the process's end with them");
 	if (!port->shared && port->owner != wf_self.id)
 		return weft_fail(-EPERM, "only its own thread closes that port");
-	return wf_port_end(port, until);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);        /* half closed is worse than late */
+	r = wf_port_end(port, until);
+	pthread_setcancelstate(cancel, NULL);
+	return r;
 }

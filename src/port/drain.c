@@ -188,7 +188,7 @@ static inline bool arrive_hot_locked(struct weft_port *p, const struct wf_cell *
 	struct weft_match_entry *e = wf_native_match_find_want(&p->native, &head);
 	struct weft_req *r = e ? wf_of(e, struct weft_req, a.entry) : NULL;
 
-	if (!r || r->flags || r->told || r->detached || r->timer || p->limit || r->mem.kind != WF_MEM_PLAIN || c->len > r->mem.len)
+	if (!r || r->flags || r->told || r->detached || r->timer || r->limited || r->mem.kind != WF_MEM_PLAIN || c->len > r->mem.len)
 		return false;
 	wf_native_match_remove(&p->native, e);
 	wf_copy_small(r->mem.plain, c->body, c->len);

@@ -13,6 +13,9 @@ int wf_port_limbo(weft_id id, weft_ctx context, const struct weft_proto *proto, 
 /* Ends a port: sends of it drain until @until, the rest is taken back; see weft_port_close. -ETIMEDOUT: some were. */
 int wf_port_end(struct weft_port *p, weft_time until);
 
+/* The page of a closed port goes back: at its end, or when the last message a probe took from it was received. */
+void wf_port_finish(struct weft_port *p);
+
 /* Ends every pending send of @p with @err, waiting for those that cannot be taken back any more: how many. */
 int wf_sends_cancel(struct weft_port *p, int err);
 bool wf_sends_pending(struct weft_port *p);

@@ -77,6 +77,7 @@ struct weft_req {
 	_Atomic uint32_t over;                  /* Q1: release by who ends it, acquire by who looks: st and the memory */
 	uint8_t what, where;                    /* where: under at's lock */
 	bool detached;                          /* nobody will look: free it at its end. Under the lock */
+	bool limited;                           /* counts against its port's limit */
 	bool told;                              /* its end goes to done or queue */
 	int cancel;                             /* asked to end with this; under the lock */
 	int8_t prio;
@@ -149,6 +150,8 @@ struct weft_port {
 	bool open;
 	bool closing;
 	uint32_t copying;                       /* matched, and being copied outside the lock */
+	uint32_t taken;                         /* messages that probes took and nobody has received: the page waits for them */
+	weft_id ended;                          /* closed under this id, and waits for those */
 	uint32_t pins;                          /* repeating receives whose callback has their memory */
 	uint32_t told_wants;                    /* receives whose end goes to a callback or queue */
 	uint32_t probing;                       /* waiters that probe */

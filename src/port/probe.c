@@ -26,6 +26,7 @@ static void take_out_locked(struct probe *b, struct wf_arrival *a)
 	wf_unmatch(b->port, &a->entry);
 	a->at = b->port;
 	a->flags |= WF_MSG_TAKEN;
+	b->port->taken++;
 	if (a->flags & WF_MSG_SENDS) {
 		b->port->unrequested--;
 		wf_of(a, struct weft_req, a)->where = WF_TAKEN;
@@ -154,7 +155,8 @@ int weft_probe(struct weft_port *at, const struct weft_op *what, weft_time until
 		return weft_fail(-ECONNRESET, "a member of the port has ended");
 	if (until == WEFT_NOW) {
 		r = look(&b, NULL);
-		r = r ? r : wf_late(until);
+		if (r == 0)
+			r = source_gone(&b) < 0 ? -ESRCH : wf_late(until);
 	} else {
 		wf_self.waiting = true;
 		r = probe_wait(&b, until);

@@ -1,12 +1,14 @@
 /* queue.c - ends that arrive in a queue, taken by any thread or announced by a descriptor.
  *
  * The descriptor is an eventfd that is readable exactly while the queue holds something: written when
- * the first end comes, read when the last is taken, both under the queue's lock.
+ * the first end comes, read when the last is taken, both under the queue's lock, and by system calls that are no
+ * cancellation points: a thread that ends there would take the lock along.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -39,16 +41,16 @@ static void signal_fd(int fd)
 {
 	uint64_t one = 1;
 
-	if (fd >= 0 && write(fd, &one, sizeof(one)) < 0)
-		return;         /* only if it is at its maximum: readable it is */
+	if (fd >= 0)
+		syscall(SYS_write, fd, &one, sizeof(one));      /* fails only at its maximum: readable it is */
 }
 
 static void clear_fd(int fd)
 {
 	uint64_t n;
 
-	if (fd >= 0 && read(fd, &n, sizeof(n)) < 0)
-		return;         /* was not readable */
+	if (fd >= 0)
+		syscall(SYS_read, fd, &n, sizeof(n));   /* fails only if it was not readable */
 }
 
 static void queue_add(struct weft_queue *q, struct weft_req *r)
@@ -225,7 +227,7 @@ int weft_queue_close(struct weft_queue *queue)
 	}
 	wf_unlock(&queue->lock);
 	if (queue->fd >= 0)
-		close(queue->fd);
+		syscall(SYS_close, queue->fd);
 	free(queue);
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include "port/deliver.h"
 #include "port/listener.h"
 #include "port/op.h"
+#include "port/open.h"
 #include "port/request.h"
 #include "port/wait.h"
 
@@ -284,6 +285,7 @@ static int take_msg(struct wf_arrival *a, const struct wf_target *t)
 {
 	struct weft_port *p = a->at;
 	struct weft_req *send;
+	bool last;
 	int r;
 
 	wf_port_enter(p);
@@ -293,6 +295,13 @@ static int take_msg(struct wf_arrival *a, const struct wf_target *t)
 		r = wf_copy_send(p, send, t);
 		r = r < 0 ? r : 1;
 	}
+	if (r < 0 && r != -EINVAL && !(r == -EMSGSIZE && t->flags & WEFT_TRUNCATE))
+		return r;               /* it is still there */
+	wf_port_enter(p);
+	last = --p->taken == 0 && !p->open;
+	wf_port_leave(p);
+	if (last)
+		wf_port_finish(p);
 	return r;
 }
 
@@ -303,7 +312,7 @@ static int over_at_once(struct weft_req *r, const struct weft_op *op, int err, s
 	bool taken = err == 0 || (err == -EMSGSIZE && op->flags & WEFT_TRUNCATE);
 
 	r->st.err = err;
-	if ((op->done || op->queue) && (taken || err == -EMSGSIZE)) {
+	if ((op->done || op->queue) && (taken || (err == -EMSGSIZE && !op->msg))) {
 		if (ret_req)
 			*ret_req = r;
 		wf_port_enter(r->at);

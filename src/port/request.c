@@ -39,9 +39,7 @@ struct weft_req *wf_req_own(enum wf_what what)
 /* A limit counts what is under way on the port that was posted on. */
 static struct weft_port *limiter_of(const struct weft_req *r)
 {
-	struct weft_port *p = r->what == WF_SEND ? r->from : r->at;
-
-	return p && p->limit ? p : NULL;
+	return !r->limited ? NULL : r->what == WF_SEND ? r->from : r->at;
 }
 
 static bool limit_take(struct weft_port *p)
@@ -75,8 +73,11 @@ int wf_req_observe(struct weft_req *r, const struct weft_op *op, bool handle, st
 	}
 	if (r->told || op->expires)
 		err = wf_listener_start();
-	if (err == 0 && limiter->limit && !limit_take(limiter))
-		err = weft_fail(-EAGAIN, "the port's limit of %u operations is reached", limiter->limit);
+	if (err == 0 && limiter && limiter->limit) {
+		r->limited = limit_take(limiter);
+		if (!r->limited)
+			err = weft_fail(-EAGAIN, "the port's limit of %u operations is reached", limiter->limit);
+	}
 	if (err < 0) {
 		wf_req_put(r->carrier);
 		r->carrier = NULL;

@@ -26,7 +26,7 @@ static inline void wf_req_clean(struct weft_req *r)
 	r->a.flags = 0;
 	atomic_store_explicit(&r->over, 0, memory_order_relaxed);       /* nobody else knows it yet */
 	r->where = WF_NOWHERE;
-	r->detached = r->told = false;
+	r->detached = r->told = r->limited = false;
 	r->prio = 0;
 	r->cancel = 0;
 	r->flags = 0;
@@ -42,7 +42,7 @@ static inline void wf_req_clean(struct weft_req *r)
 	r->expires = 0;
 }
 
-/* Sets up telling by done or queue from @op, the handle, expiry and the port's limit. -EAGAIN: limit. */
+/* Sets up telling by done or queue from @op, the handle, expiry and the limit of @limiter (NULL: none). -EAGAIN: limit. */
 int wf_req_observe(struct weft_req *r, const struct weft_op *op, bool handle, struct weft_port *limiter);
 void wf_req_unobserve(struct weft_req *r);      /* the post failed: undo that, and put it */
 

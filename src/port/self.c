@@ -132,12 +132,16 @@ int weft_thread_enter(const char *name)
 
 int weft_thread_leave(void)
 {
+	int cancel;
+
 	if (atomic_load_explicit(&wf_life, memory_order_acquire) != WF_IN)
 		return wf_not_in();
 	if (!joined())
 		return weft_fail(-ENOTCONN, "this thread has not joined");
 	if (wf_self.in_callback)
 		return weft_fail(-EDEADLK, "weft_thread_leave inside a callback");
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	leave();
+	pthread_setcancelstate(cancel, NULL);
 	return 0;
 }

@@ -236,7 +236,7 @@ static int announce_once(struct outgoing *o, const struct weft_op *op, bool hand
 	if (!r)
 		return -ENOMEM;
 	r->from = o->from;
-	err = wf_req_observe(r, op, handle, o->from);
+	err = wf_req_observe(r, op, handle, o->blocks ? NULL : o->from);
 	if (err < 0) {
 		wf_req_put(r);
 		return err;

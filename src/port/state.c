@@ -44,6 +44,7 @@ int weft_stats_get(const struct weft_port *port, struct weft_stats *ret_stats)
 {
 	struct weft_stats s = { .size = sizeof(s), .budget = wf_budget.limit };
 	struct weft_port *p;
+	struct wf_gone gone;
 	uint32_t size;
 	int r = wf_enter();
 
@@ -62,12 +63,15 @@ int weft_stats_get(const struct weft_port *port, struct weft_stats *ret_stats)
 		s.requested += atomic_load_explicit(&wf_taken, memory_order_relaxed);
 		s.parked = atomic_load_explicit(&wf_parked, memory_order_relaxed);
 		s.parked -= atomic_load_explicit(&wf_listener_parker.word, memory_order_relaxed) && s.parked;
-		s.lost += wf_gone.lost;
-		s.sent += wf_gone.sent;
-		s.received += wf_gone.received;
-		s.bytes_sent += wf_gone.bytes_sent;
-		s.bytes_received += wf_gone.bytes_received;
-		s.copies += wf_gone.copies;
+		gone = wf_gone_read();
+		s.lost += gone.lost;
+		s.sent += gone.sent;
+		s.received += gone.received;
+		s.bytes_sent += gone.bytes_sent;
+		s.bytes_received += gone.bytes_received;
+		s.copies += gone.copies;
+		s.wakes += gone.wakes;
+		s.ready_missed += gone.ready_missed;
 		s.unexpected_bytes = atomic_load_explicit(&wf_budget.used, memory_order_relaxed);
 	}
 	size = ret_stats->size < sizeof(s) ? ret_stats->size : (uint32_t)sizeof(s);

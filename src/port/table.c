@@ -9,7 +9,7 @@
 #define FREE_AT_LEAST 64                /* ports wait so long to be reused: a stale pointer stays stale longer */
 
 weft_id wf_process_id;
-struct wf_gone wf_gone;
+static struct wf_gone gone;
 _Atomic(struct wf_slot *) wf_slots[1u << (WF_LOCAL_BITS - 10)];
 
 static struct wf_lock table_lock;
@@ -76,14 +76,26 @@ void wf_port_listed(struct weft_port *p, bool in)
 	else
 		wf_list_del(&p->all);
 	if (!in) {
-		wf_gone.lost += atomic_load_explicit(&p->lost, memory_order_relaxed);
-		wf_gone.sent += atomic_load_explicit(&p->sent, memory_order_relaxed);
-		wf_gone.bytes_sent += atomic_load_explicit(&p->sent_bytes, memory_order_relaxed);
-		wf_gone.received += p->received;
-		wf_gone.bytes_received += p->received_bytes;
-		wf_gone.copies += p->copies;
+		gone.lost += atomic_load_explicit(&p->lost, memory_order_relaxed);
+		gone.sent += atomic_load_explicit(&p->sent, memory_order_relaxed);
+		gone.bytes_sent += atomic_load_explicit(&p->sent_bytes, memory_order_relaxed);
+		gone.received += p->received;
+		gone.bytes_received += p->received_bytes;
+		gone.copies += p->copies;
+		gone.wakes += atomic_load_explicit(&p->wakes, memory_order_relaxed);
+		gone.ready_missed += atomic_load_explicit(&p->ready_missed, memory_order_relaxed);
 	}
 	wf_unlock(&table_lock);
+}
+
+struct wf_gone wf_gone_read(void)
+{
+	struct wf_gone g;
+
+	wf_lock(&table_lock);
+	g = gone;
+	wf_unlock(&table_lock);
+	return g;
 }
 
 void wf_port_each(void (*f)(struct weft_port *p, void *arg), void *arg)

@@ -66,11 +66,11 @@ static inline bool wf_id_lives(weft_id id)
 	return p && atomic_load_explicit(&p->id, memory_order_acquire) == id;
 }
 
-/* What ports counted that have ended since; under the table's lock. */
+/* What ports counted that have ended since. */
 struct wf_gone {
-	uint64_t lost, sent, received, bytes_sent, bytes_received, copies;
+	uint64_t lost, sent, received, bytes_sent, bytes_received, copies, wakes, ready_missed;
 };
-extern struct wf_gone wf_gone;
+struct wf_gone wf_gone_read(void);
 
 /* Every port that is open, under the table's lock: f(p, arg). For state, close and the end of members. */
 void wf_port_each(void (*f)(struct weft_port *p, void *arg), void *arg);

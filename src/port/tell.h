@@ -12,6 +12,9 @@ void wf_tell_event(weft_done_fn done, const struct weft_status *st);
 
 void wf_callback_add(struct weft_req *r);       /* r->done will be called */
 bool wf_callbacks_pending(void);
+extern _Atomic uint32_t wf_callbacks_ran;       /* by any thread, ever */
+extern _Atomic(struct wf_parker *) wf_poller;   /* one who sleeps in weft_poll: for him to run, or to be told that they ran */
+bool wf_poller_wake(void);
 int wf_callbacks_run(void);             /* runs what is there unless another thread does: how many */
 
 void wf_queue_name(struct weft_queue *q);       /* an operation will end there */

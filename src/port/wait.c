@@ -298,7 +298,8 @@ static void abandon(void *arg)
 
 	wf_self.waiting = false;
 	weft_req_cancel(r);
-	weft_req_free(r);
+	wf_await(&r, 1, 1, WEFT_FOREVER);       /* too late to cancel: our memory is being written */
+	wf_req_collect(r, NULL);
 }
 
 static int await_one(struct weft_req *r, weft_time until)
