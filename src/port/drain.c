@@ -66,24 +66,19 @@ static void taken_locked(struct weft_port *p, struct weft_req *r, int err)
 
 	if (stays && !(r->flags & WEFT_ALLOC) && r->mem.len) {
 		/* Its memory is the callback's until that returns; posted again then. */
-		struct weft_req *carrier = r->carrier;
-
 		wf_unmatch(p, &r->a.entry);
 		p->told_wants--;
 		r->where = WF_TELLING;
 		r->st.err = err;
 		r->st.flags |= WEFT_ST_MORE;
-		if (wf_req_repeat_locked(r, &r->st)) {
-			carrier->partner = r;
-			p->pins++;      /* the port stays until the callback has returned */
+		if (wf_req_repeat_locked(r, &r->st, true))
 			return;
-		}
 		r->where = WF_POSTED;
 		stays = false;
 	} else if (stays) {
 		r->st.err = err;
 		r->st.flags |= WEFT_ST_MORE;
-		stays = wf_req_repeat_locked(r, &r->st);
+		stays = wf_req_repeat_locked(r, &r->st, false);
 		if (stays)
 			return;
 	}
@@ -188,7 +183,7 @@ static inline bool arrive_hot_locked(struct weft_port *p, const struct wf_cell *
 	struct weft_match_entry *e = wf_native_match_find_want(&p->native, &head);
 	struct weft_req *r = e ? wf_of(e, struct weft_req, a.entry) : NULL;
 
-	if (!r || r->flags || r->told || r->detached || r->timer || r->limited || r->mem.kind != WF_MEM_PLAIN || c->len > r->mem.len)
+	if (!r || r->flags || r->told || r->detached || atomic_load_explicit(&r->timer, memory_order_relaxed) || r->limited || r->mem.kind != WF_MEM_PLAIN || c->len > r->mem.len)
 		return false;
 	wf_native_match_remove(&p->native, e);
 	wf_copy_small(r->mem.plain, c->body, c->len);

@@ -77,6 +77,7 @@ struct weft_req {
 	_Atomic uint32_t over;                  /* Q1: release by who ends it, acquire by who looks: st and the memory */
 	uint8_t what, where;                    /* where: under at's lock */
 	bool detached;                          /* nobody will look: free it at its end. Under the lock */
+	bool rests;                             /* repeating: the callback told of next has its memory */
 	bool limited;                           /* counts against its port's limit */
 	bool told;                              /* its end goes to done or queue */
 	int cancel;                             /* asked to end with this; under the lock */
@@ -94,7 +95,7 @@ struct weft_req {
 	weft_done_fn done;
 	struct weft_queue *queue;
 	weft_time expires;
-	uint32_t timer;                         /* place among the timers + 1 */
+	_Atomic uint32_t timer;                 /* place among the timers + 1; under their lock, but read as a hint by at's holder */
 	struct weft_status st;
 };
 

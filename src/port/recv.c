@@ -68,7 +68,7 @@ static int post_locked(struct weft_port *p, struct weft_req *r, const void *want
 		err = wf_take_locked(p, want, &t, work, ret_send);
 		return err ? err : weft_fail(-ESRCH, "nobody of that id lives, and it has left nothing");
 	}
-	if (r->expires && !r->timer && (err = wf_timer_add(r)) < 0)
+	if (r->expires && !atomic_load_explicit(&r->timer, memory_order_relaxed) && (err = wf_timer_add(r)) < 0)
 		return err;
 	r->where = WF_POSTED;
 	wf_user_releases(&p->ring);     /* another thread may write into our memory */
@@ -455,22 +455,20 @@ int weft_recv_post(struct weft_port *at, const struct weft_op *theirs, struct we
 }
 
 /* A message went to @r: told by a carrier. False: @r has ended or waits until its memory is free again. */
-static bool tell_one_locked(struct weft_port *p, struct weft_req *r, int err)
+static bool tell_one_locked(struct weft_req *r, int err)
 {
-	struct weft_req *carrier = r->carrier;
+	bool rests = !(r->flags & WEFT_ALLOC) && r->mem.len;
 
 	r->st.err = err;
 	r->st.flags |= WEFT_ST_MORE;
-	if (!wf_req_repeat_locked(r, &r->st)) {
+	if (!wf_req_repeat_locked(r, &r->st, rests)) {
 		wf_req_end_locked(r, err);
 		return false;
 	}
+	if (rests)
+		return false;           /* the callback runner may have it already */
 	r->st.buf = NULL;
-	if (r->flags & WEFT_ALLOC || !r->mem.len)
-		return true;
-	carrier->partner = r;           /* the callback runner comes back with it */
-	p->pins++;
-	return false;
+	return true;
 }
 
 /* Takes one message for @r, or posts it. False: no more to be done here. */
@@ -495,7 +493,7 @@ static bool again_once(struct weft_port *p, struct weft_req *r)
 		err = err < 0 ? err : 1;
 	}
 	if (err == 1 || (err == -EMSGSIZE && r->flags & WEFT_TRUNCATE))
-		more = tell_one_locked(p, r, err == 1 ? 0 : err);
+		more = tell_one_locked(r, err == 1 ? 0 : err);
 	else if (err < 0)
 		wf_req_end_locked(r, err);
 	wf_port_leave(p);

@@ -97,7 +97,7 @@ void wf_req_unobserve(struct weft_req *r)
 		wf_queue_unname(r->queue);
 	if (limiter)
 		atomic_fetch_sub_explicit(&limiter->under_way, 1, memory_order_relaxed);
-	if (r->timer)
+	if (atomic_load_explicit(&r->timer, memory_order_relaxed))
 		wf_timer_remove(r);
 	if (r->carrier)
 		wf_req_put(r->carrier);
@@ -115,14 +115,15 @@ static void tell(struct weft_req *r, const struct weft_status *st)
 		c->queue = r->queue;
 		c->detached = true;
 		c->told = true;
-		c->partner = NULL;
+		c->partner = r->rests ? r : NULL;       /* before it is theirs: they may be quick */
+		r->rests = false;
 		r->carrier = NULL;
 	}
 	c->where = WF_TELLING;
 	wf_tell(c);
 }
 
-bool wf_req_repeat_locked(struct weft_req *r, const struct weft_status *st)
+bool wf_req_repeat_locked(struct weft_req *r, const struct weft_status *st, bool rests)
 {
 	struct weft_req *next = wf_req_new(WF_RECV);
 
@@ -130,6 +131,10 @@ bool wf_req_repeat_locked(struct weft_req *r, const struct weft_status *st)
 		return false;
 	if (r->queue)
 		wf_queue_name(r->queue);        /* the carrier gives it up when it is taken */
+	if (rests) {
+		r->at->pins++;
+		r->rests = true;
+	}
 	tell(r, st);
 	r->carrier = next;
 	return true;
@@ -158,7 +163,7 @@ void wf_req_end_locked(struct weft_req *r, int err)
 	}
 	r->st.err = err;
 	r->where = WF_NOWHERE;
-	if (r->timer)
+	if (atomic_load_explicit(&r->timer, memory_order_relaxed))
 		wf_timer_remove(r);
 	if (r->what == WF_SEND)
 		leave_sender(r);

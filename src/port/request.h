@@ -26,7 +26,7 @@ static inline void wf_req_clean(struct weft_req *r)
 	r->a.flags = 0;
 	atomic_store_explicit(&r->over, 0, memory_order_relaxed);       /* nobody else knows it yet */
 	r->where = WF_NOWHERE;
-	r->detached = r->told = r->limited = false;
+	r->detached = r->told = r->limited = r->rests = false;
 	r->prio = 0;
 	r->cancel = 0;
 	r->flags = 0;
@@ -38,7 +38,7 @@ static inline void wf_req_clean(struct weft_req *r)
 	r->head_out = NULL;
 	r->done = NULL;
 	r->queue = NULL;
-	r->timer = 0;
+	atomic_store_explicit(&r->timer, 0, memory_order_relaxed);
 	r->expires = 0;
 }
 
@@ -49,8 +49,9 @@ void wf_req_unobserve(struct weft_req *r);      /* the post failed: undo that, a
 /* Its end, with st filled but for err. at's lock is held; r is not to be touched after. */
 void wf_req_end_locked(struct weft_req *r, int err);
 
-/* A repeating receive got a message: tell @st, the receive stays. False: it had to end (no memory). */
-bool wf_req_repeat_locked(struct weft_req *r, const struct weft_status *st);
+/* A repeating receive got a message: tell @st, the receive stays. @rests: not posted until the callback has returned with its
+ * memory, when wf_recv_resume gets it; the port is pinned until then. False: it had to end (no memory). */
+bool wf_req_repeat_locked(struct weft_req *r, const struct weft_status *st, bool rests);
 
 /* The end itself, for one with a handle: st is complete. @r is not to be touched after. */
 static inline void wf_req_over_locked(struct weft_req *r)

@@ -90,7 +90,7 @@ static inline void publish(struct weft_port *to, struct wf_cell *c, uint32_t pos
 
 /* What a refused claim means: -ESRCH: nobody of that id; -EAGAIN: full, or behind what spilled; -ENOBUFS: no
  * budget; -EINTR: look again. */
-static int refused(struct outgoing *o, enum wf_claim claim)
+static int refused(struct outgoing *o, enum wf_claim claim, uint64_t allow)
 {
 	uint64_t t = atomic_load_explicit(&o->to->ring.tail, memory_order_acquire);
 
@@ -105,7 +105,7 @@ static int refused(struct outgoing *o, enum wf_claim claim)
 		return weft_fail(-EPROTO, "the port there speaks %s", o->to->proto ? o->to->proto->name : "another protocol");
 	if (t & WF_TAIL_SPILLED)
 		return -EAGAIN;
-	if (t & WF_TAIL_TIGHT)
+	if (t & WF_TAIL_TIGHT & ~allow)
 		return -ENOBUFS;
 	wf_relax();                     /* frozen for a moment, or it has passed */
 	return -EINTR;
@@ -134,7 +134,7 @@ static int enter(struct outgoing *o, uint16_t kind, const void *pointer, uint64_
 			publish(o->to, c, pos);
 			return 0;
 		}
-		r = refused(o, claim);
+		r = refused(o, claim, allow);
 		/* The route was stale, or it has opened anew. (An announced one starts again from further up: its
 		 * request names the port.) */
 		if (r == -ESRCH && o->context && kind != WF_ANNOUNCED && again++ < 2) {

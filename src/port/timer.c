@@ -18,7 +18,8 @@ static struct {
 static void place(uint32_t i, struct weft_req *r)
 {
 	heap.of[i] = r;
-	r->timer = i + 1;
+	/* relaxed, here and below: the heap's lock orders; who reads it without holds the port, and it cannot leave 0 then. */
+	atomic_store_explicit(&r->timer, i + 1, memory_order_relaxed);
 }
 
 static void rise(uint32_t i, struct weft_req *r)
@@ -44,10 +45,10 @@ static void sink(uint32_t i, struct weft_req *r)
 
 static void remove_locked(struct weft_req *r)
 {
-	uint32_t i = r->timer - 1;
+	uint32_t i = atomic_load_explicit(&r->timer, memory_order_relaxed) - 1;
 	struct weft_req *last = heap.of[--heap.count];
 
-	r->timer = 0;
+	atomic_store_explicit(&r->timer, 0, memory_order_relaxed);
 	if (last == r)
 		return;
 	if (i && heap.of[(i - 1) / 2]->expires > last->expires)
@@ -83,7 +84,7 @@ int wf_timer_add(struct weft_req *r)
 void wf_timer_remove(struct weft_req *r)
 {
 	wf_lock(&heap_lock);
-	if (r->timer)
+	if (atomic_load_explicit(&r->timer, memory_order_relaxed))
 		remove_locked(r);
 	wf_unlock(&heap_lock);
 }
@@ -125,7 +126,7 @@ weft_time wf_timers_run(void)
 		wf_port_enter(at);
 		/* A request in the heap has not ended, and cannot while we hold its port. */
 		wf_lock(&heap_lock);
-		still = r->timer && r->timer <= heap.count && heap.of[r->timer - 1] == r && r->at == at;
+		still = heap.count && heap.of[0] == r && r->at == at && r->expires <= wf_now();
 		if (still)
 			remove_locked(r);
 		wf_unlock(&heap_lock);
