@@ -612,6 +612,20 @@ WEFT_MATCH_FAR void WEFT_MATCH_FN(unindex)(WEFT_MATCH_SELF *m, struct weft_match
 	}
 }
 
+/* A head is looked up once per shape in use: ask for all the buckets before the first is needed. */
+static inline void WEFT_MATCH_FN(ask)(const WEFT_MATCH_SELF *m, const WEFT_MATCH_T *head)
+{
+	const struct weft_match_side *s = &m->side[0];
+	uint32_t left;
+	unsigned i;
+
+	for (left = s->used; left; left &= left - 1) {
+		i = (unsigned)__builtin_ctz(left);
+		if (s->index[i].groups)
+			__builtin_prefetch(weft_match_bucket(s, i, WEFT_MATCH_FN(hash)(m, head, s->index[i].shape)));
+	}
+}
+
 /* The earliest indexed want that takes @head, or NULL. */
 static inline struct weft_match_entry *
 WEFT_MATCH_FN(indexed_want)(WEFT_MATCH_SELF *m, const WEFT_MATCH_T *head)
@@ -792,6 +806,12 @@ static inline void WEFT_MATCH_FN(unindex)(WEFT_MATCH_SELF *m, struct weft_match_
 		weft_match_tree_remove(s, e);
 }
 
+static inline void WEFT_MATCH_FN(ask)(const WEFT_MATCH_SELF *m, const WEFT_MATCH_T *head)
+{
+	(void)m;
+	(void)head;     /* a tree's way is not known beforehand */
+}
+
 static inline struct weft_match_entry *
 WEFT_MATCH_FN(indexed_want)(WEFT_MATCH_SELF *m, const WEFT_MATCH_T *head)
 {
@@ -921,6 +941,7 @@ WEFT_MATCH_FAR struct weft_match_entry *WEFT_MATCH_FN(far_want)(WEFT_MATCH_SELF 
 	struct weft_match_link *l = weft_match_after(s, s->upto);
 	struct weft_match_entry *e;
 
+	WEFT_MATCH_FN(ask)(m, head);
 	for (; l != &s->order; l = l->next) {
 		e = WEFT_MATCH_LINKED(l);
 		if (!WEFT_MATCH_FN(index_want)(m, e))

@@ -13,10 +13,12 @@
 #include "base/knob.h"
 
 #define CROWD_NS 500            /* a sched_yield that took longer let another thread run */
+#define CROWD_SKIPS 15          /* waits that do not spin after a crowd was met */
 #define PATIENCE_NS 1000        /* between two such questions when alone */
 
 _Atomic unsigned wf_spins = 16;
 _Atomic uint32_t wf_parked;
+_Thread_local unsigned wf_spin_skip;
 static _Atomic unsigned spins_per_us = 16;
 
 void wf_park_init(void)
@@ -54,8 +56,10 @@ bool wf_linger_more(struct wf_linger *w)
 	after = wf_now();
 	if (!w->began)
 		w->began = before;
-	if (after - before > CROWD_NS)
+	if (after - before > CROWD_NS) {
+		wf_spin_skip = CROWD_SKIPS;
 		return ++w->yields <= wf_knob(WF_KNOB_YIELDS);
+	}
 	w->spins = atomic_load_explicit(&spins_per_us, memory_order_relaxed);
 	return after - w->began < wf_knob(WF_KNOB_ALONE_NS);
 }

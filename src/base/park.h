@@ -1,9 +1,9 @@
 /* park.h - how a thread waits: it looks, lingers, and then sleeps until it is woken.
  *
- * Lingering (struct wf_linger) decides between two looks. Whatever the load it spins spin_ns: a
- * peer that runs answers in 0.1 us. Then one timed sched_yield tells whether another thread wants
+ * Lingering (struct wf_linger) decides between two looks. At first it spins spin_ns: a peer that runs
+ * answers in 0.1 us; a thread that has found itself in a crowd skips this the next times. Then one timed sched_yield tells whether another thread wants
  * the core (longer than CROWD_NS: one ran). Alone it spins on up to alone_ns; in a crowd it yields
- * a few times; then it is time to sleep. HOTPATH's policy F3.
+ * a few times; then it is time to sleep. (docs/performance.md)
  *
  * Sleeping (struct wf_parker, one per thread, in a line of its own, never unmapped):
  *
@@ -48,9 +48,22 @@ void wf_park_init(void);                /* measures how long a look takes */
 void wf_park_tune(int64_t spin_ns);     /* spin_ns was changed */
 bool wf_linger_more(struct wf_linger *w);
 
+/* How often this thread will not spin, as spinning has not paid lately: in a crowd the answer comes after a yield. */
+extern _Thread_local unsigned wf_spin_skip;
+
+/* How many looks to spend on spinning now. */
+static inline unsigned wf_spin_budget(void)
+{
+	if (wf_unlikely(wf_spin_skip)) {
+		wf_spin_skip--;
+		return 1;
+	}
+	return atomic_load_explicit(&wf_spins, memory_order_relaxed);
+}
+
 static inline void wf_linger_init(struct wf_linger *w)
 {
-	w->spins = atomic_load_explicit(&wf_spins, memory_order_relaxed);
+	w->spins = wf_spin_budget();
 	w->yields = 0;
 	w->began = 0;
 }

@@ -157,6 +157,15 @@ int wf_deliver_send(struct weft_port *p, struct weft_req *send, const struct wf_
 	return r;
 }
 
+/* What waits longest is what is received next, more often than not, and it has been out of the cache for long. */
+static void fetch_ahead(struct weft_port *p)
+{
+	const char *next = (const char *)wf_first(p, WEFT_MATCH_ARRIVALS);
+
+	for (size_t at = 0; next && at < sizeof(struct wf_record); at += WF_LINE)
+		__builtin_prefetch(next + at);
+}
+
 static int deliver_record(struct weft_port *p, struct wf_record *rec, const struct wf_target *t)
 {
 	size_t n = wf_record_size(rec), charged = rec->a.flags & WF_MSG_CHARGED ? rec->buf->cap : 0;
@@ -175,6 +184,7 @@ static int deliver_record(struct weft_port *p, struct wf_record *rec, const stru
 	} else {
 		wf_unmatch(p, &rec->a.entry);
 		wf_uncharge_locked(p, n);
+		fetch_ahead(p);
 	}
 	wf_slab_put(WF_SLAB_RECORD, rec);
 	return r;

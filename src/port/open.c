@@ -16,10 +16,10 @@
 /* All but the ring's positions and cells, which run on. Nobody knows the port yet but by stale pointers. */
 static void clear(struct weft_port *p)
 {
-	const size_t proto = offsetof(struct weft_port, proto), door = offsetof(struct weft_port, door),
-		     open = offsetof(struct weft_port, open), cells = offsetof(struct weft_port, cells);
+	const size_t ring = offsetof(struct weft_port, ring), open = offsetof(struct weft_port, open),
+		     cells = offsetof(struct weft_port, cells);
 
-	memset((char *)p + proto, 0, door - proto);
+	memset(p, 0, ring);
 	memset((char *)p + open, 0, cells - open);
 	atomic_store_explicit(&p->ring.sleeper, NULL, memory_order_relaxed);
 }

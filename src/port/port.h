@@ -108,11 +108,8 @@ struct wf_members {
 };
 
 struct weft_port {
-	struct wf_ring ring;
-
-	_Alignas(WF_LINE) struct wf_parker parker;      /* of the thread whose port this is */
-
-	/* set at open, then constant */
+	/* Set at open, then constant. They come first: behind the cells of a port lies the next port, and a core that writes
+	 * cell after cell asks ahead for what follows them. */
 	_Alignas(WF_LINE) const struct weft_proto *proto;         /* NULL: native */
 	_Atomic(weft_id) id;                    /* as in the ring, whose line belongs to the senders; 0: ended */
 	_Atomic uint64_t context;
@@ -141,6 +138,10 @@ struct weft_port {
 	_Atomic uint64_t sent, sent_bytes, ready_missed;
 	_Atomic uint64_t lost, sent_lost;       /* not received here when it closed; of what left from here */
 	_Atomic uint64_t wakes;
+
+	struct wf_ring ring;
+
+	_Alignas(WF_LINE) struct wf_parker parker;      /* of the thread whose port this is */
 
 	/* The locks outlive incarnations: a stale pointer may still take one. They stand beside what they cover, far from
 	 * the lines that senders read: a core that prefetches around those would take the owner's. */

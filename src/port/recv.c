@@ -122,6 +122,9 @@ static int recv_wait(struct weft_port *p, const void *want, const struct wf_targ
 	if (wf_unlikely(atomic_load_explicit(&p->broken, memory_order_relaxed)))
 		return weft_fail(-ECONNRESET, "a member of the port has ended");
 	wf_linger_init(&w);
+	if (wf_self.spun)
+		w.spins = 0;            /* the hot path has done that */
+	wf_self.spun = false;
 	lived = true;
 	for (bool first = true;; first = false) {
 		uint32_t drains = atomic_load_explicit(&p->drains, memory_order_relaxed);
@@ -192,7 +195,8 @@ static inline struct wf_cell *next_hot_locked(struct weft_port *p, weft_time unt
 		return c;
 	if (until == WEFT_NOW)
 		return NULL;
-	for (unsigned spins = atomic_load_explicit(&wf_spins, memory_order_relaxed); spins; spins--) {
+	wf_self.spun = true;
+	for (unsigned spins = wf_spin_budget(); spins; spins--) {
 		if (atomic_load_explicit(&c->seq, memory_order_relaxed) == pos + 1)
 			return wf_acquire32(&c->seq) == pos + 1 ? c : NULL;     /* R1; for certain */
 		if (wf_unlikely(wf_door_wanted(&p->door)))

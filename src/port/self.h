@@ -13,6 +13,7 @@ struct wf_self {
 	struct wf_routes *routes;       /* where context ports are that it sent to */
 	uint32_t owns;                  /* ports it has opened OWNED */
 	bool in_callback;
+	bool spun;                      /* the hot path of this call has spun in vain */
 	bool waiting;                   /* in a call that runs callbacks before it returns */
 };
 

@@ -238,6 +238,9 @@ int wf_await(struct weft_req **reqs, int n, int min, weft_time until)
 		return weft_fail(-EDEADLK, "waiting inside a callback");
 	wf_self.waiting = true;
 	wf_linger_init(&w);
+	if (wf_self.spun)
+		w.spins = 0;            /* the hot path has done that */
+	wf_self.spun = false;
 	for (;;) {
 		if (wf_unlikely(wf_callbacks_pending()))
 			wf_callbacks_run();
@@ -271,9 +274,10 @@ bool wf_await_hot(struct weft_req *r)
 {
 	struct weft_port *p = wf_self.port;
 	struct wf_work work = { NULL };
-	unsigned spins = atomic_load_explicit(&wf_spins, memory_order_relaxed);
+	unsigned spins = wf_spin_budget();
 	bool over;
 
+	wf_self.spun = true;
 	wf_door_enter_owner(&p->door);
 	/* relaxed: its end is ours to see, or acquired by who collects it. */
 	while (!(over = atomic_load_explicit(&r->over, memory_order_relaxed)) && spins && !work.copies) {
