@@ -74,7 +74,7 @@ struct weft_match_node {
 		struct weft_match_node *right;          /* tree: the greater ones */
 	};
 	union {
-		struct weft_match_node *chain;          /* hash: the next group of the bucket */
+		uint64_t chain;                         /* hash: the next group of the bucket (see weft_match_word) */
 		struct weft_match_node *left;           /* tree: the lesser ones */
 	};
 	struct weft_match_node *next, *prev;
@@ -190,7 +190,7 @@ struct weft_match_rec {                 /* an arrival's place in a further index
 
 struct weft_match_index {
 	union {
-		struct weft_match_node **table; /* of 2^bits chains of groups; NULL: none yet */
+		uint64_t *table;                /* of 2^bits chains of groups; NULL: none yet */
 		struct weft_match_node *root;   /* by less-than: a treap of groups */
 	};
 	uint64_t upto;                  /* arrivals: covers those numbered so far */
@@ -249,43 +249,64 @@ static inline void weft_match_ring_remove(struct weft_match_node *n)
 	n->next->prev = n->prev;
 }
 
-static inline struct weft_match_node **weft_match_bucket(const struct weft_match_side *s, unsigned i,
-							 uint64_t hash)
+/* A link of a chain, in a bucket or a group's leader, is one word: the group it leads to, whether others follow that, and 15
+ * bits of its hash, so that most searches for something else end without touching an entry that has been out of the cache for
+ * long. (That others follow may be an old truth; then one is touched for nothing.) */
+#define WEFT_MATCH_MORE (UINT64_C(1) << 48)
+
+static inline uint64_t *weft_match_bucket(const struct weft_match_side *s, unsigned i, uint64_t hash)
 {
 	return &s->index[i].table[hash >> (64 - s->bits[i])];
 }
 
+static inline struct weft_match_node *weft_match_lead(uint64_t word)
+{
+	return (struct weft_match_node *)(uintptr_t)(word & (WEFT_MATCH_MORE - 1));
+}
+
+/* To @g, whose chain is set. */
+static inline uint64_t weft_match_word(struct weft_match_node *g, uint64_t hash)
+{
+	return (uint64_t)(uintptr_t)g | hash << 49 | (g->chain ? WEFT_MATCH_MORE : 0);
+}
+
 /* The group of @hash in index @i, or NULL. */
-static inline struct weft_match_node *weft_match_group(const struct weft_match_side *s, unsigned i,
-						       uint64_t hash)
+static inline struct weft_match_node *weft_match_group(const struct weft_match_side *s, unsigned i, uint64_t hash)
 {
 	struct weft_match_node *g;
+	uint64_t word;
 
 	if (!s->index[i].groups)
 		return NULL;
-	for (g = *weft_match_bucket(s, i, hash); g && g->hash != hash; g = g->chain)
-		;
-	return g;
+	for (word = *weft_match_bucket(s, i, hash); word; word = g->chain) {
+		g = weft_match_lead(word);
+		if (word >> 49 == (hash & 0x7fff) && g->hash == hash)
+			return g;
+		if (!(word & WEFT_MATCH_MORE))
+			break;
+	}
+	return NULL;
 }
 
 /* Gives index @i a table of 2^@bits buckets. False: no memory, nothing changed. */
 WEFT_MATCH_FAR bool weft_match_resize(struct weft_match_side *s, unsigned i, unsigned bits)
 {
-	size_t old = s->index[i].table ? (size_t)1 << s->bits[i] : 0, bytes = sizeof(void *) << bits;
-	struct weft_match_node **from = s->index[i].table, **to, **b, *g, *next;
+	size_t old = s->index[i].table ? (size_t)1 << s->bits[i] : 0, bytes = sizeof(uint64_t) << bits;
+	uint64_t *from = s->index[i].table, *to = (uint64_t *)WEFT_MATCH_ALLOC(bytes), *b, word, next;
+	struct weft_match_node *g;
 
-	to = (struct weft_match_node **)WEFT_MATCH_ALLOC(bytes);
 	if (!to)
 		return false;
 	memset(to, 0, bytes);
 	s->index[i].table = to;
 	s->bits[i] = (uint8_t)bits;
 	for (size_t k = 0; k < old; k++) {
-		for (g = from[k]; g; g = next) {
+		for (word = from[k]; word; word = next) {
+			g = weft_match_lead(word);
 			next = g->chain;
 			b = weft_match_bucket(s, i, g->hash);
 			g->chain = *b;
-			*b = g;
+			*b = weft_match_word(g, g->hash);
 		}
 	}
 	WEFT_MATCH_FREE(from);
@@ -297,7 +318,8 @@ static inline bool weft_match_hash_add(struct weft_match_side *s, unsigned i, st
 				       uint64_t hash)
 {
 	struct weft_match_index *x = &s->index[i];
-	struct weft_match_node *g, **b;
+	struct weft_match_node *g;
+	uint64_t *b;
 
 	if (!x->table && !weft_match_resize(s, i, WEFT_MATCH_BITS))
 		return false;
@@ -313,24 +335,26 @@ static inline bool weft_match_hash_add(struct weft_match_side *s, unsigned i, st
 	b = weft_match_bucket(s, i, hash);
 	n->next = n->prev = n;
 	n->chain = *b;
-	*b = n;
+	*b = weft_match_word(n, hash);
 	return true;
 }
 
 static inline void weft_match_hash_remove(struct weft_match_side *s, unsigned i, struct weft_match_node *n)
 {
-	struct weft_match_node **p = weft_match_bucket(s, i, n->hash);
+	uint64_t *at = weft_match_bucket(s, i, n->hash);
+	struct weft_match_node *g;
 
-	while ((*p)->hash != n->hash)
-		p = &(*p)->chain;
-	if (*p == n) {
+	for (g = weft_match_lead(*at); g != n && (*at >> 49 != (n->hash & 0x7fff) || g->hash != n->hash);
+	     g = weft_match_lead(*at))
+		at = &g->chain;
+	if (g == n) {
 		if (n->next == n) {
-			*p = n->chain;
+			*at = n->chain;
 			s->index[i].groups--;
 			return;
 		}
 		n->next->chain = n->chain;
-		*p = n->next;
+		*at = weft_match_word(n->next, n->hash);
 	}
 	weft_match_ring_remove(n);
 }
@@ -601,6 +625,8 @@ WEFT_MATCH_FAR void WEFT_MATCH_FN(unindex)(WEFT_MATCH_SELF *m, struct weft_match
 	struct weft_match_side *s = &m->side[e->side - 1];
 	struct weft_match_rec *r;
 
+	for (r = e->more; r; r = r->more)       /* ask for all before the first is needed */
+		__builtin_prefetch(weft_match_bucket(s, (unsigned)r->slot, r->node.hash));
 	if (e->slot == WEFT_MATCH_REST)
 		weft_match_rest_remove(s, &e->node);
 	else if (e->slot != WEFT_MATCH_LOOSE)

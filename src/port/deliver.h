@@ -7,6 +7,7 @@
 
 #include "port/drain.h"
 #include "port/proto.h"
+#include "port/request.h"
 #include "port/table.h"
 
 #define WF_HEAD_ROOM 32u        /* a foreign header stands before the payload of its cell */
@@ -50,6 +51,25 @@ static inline void wf_copy_small(void *to, const void *from, size_t n)
 static inline bool wf_fits(const struct wf_target *t, size_t len)
 {
 	return t->flags & (WEFT_ALLOC | WEFT_TRUNCATE) || len <= t->mem->len;
+}
+
+/* The usual case: a small message, a posted receive with plain memory and a handle. True: done. */
+static inline bool wf_arrive_hot_locked(struct weft_port *p, const struct wf_cell *c)
+{
+	struct wf_head head = { .src = c->src, .tag = c->tag };
+	struct weft_match_entry *e = wf_native_match_find_want(&p->native, &head);
+	struct weft_req *r = e ? wf_of(e, struct weft_req, a.entry) : NULL;
+
+	if (!r || r->flags || r->told || r->detached || atomic_load_explicit(&r->timer, memory_order_relaxed) || r->limited || r->mem.kind != WF_MEM_PLAIN || c->len > r->mem.len)
+		return false;
+	wf_native_match_remove(&p->native, e);
+	wf_copy_small(r->mem.plain, c->body, c->len);
+	r->st = (struct weft_status){ .from = c->src, .tag = c->tag, .len = c->len, .index = c->index, .user = r->st.user };
+	p->received++;
+	p->received_bytes += c->len;
+	p->copies++;
+	wf_req_over_locked(r);
+	return true;
 }
 
 /* Everything but the payload; the head goes into entry.head too. */

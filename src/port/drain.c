@@ -176,25 +176,6 @@ static bool keep_cell_locked(struct weft_port *p, const struct wf_cell *c, const
 	return true;
 }
 
-/* The usual case: a small message, a posted receive with plain memory and a handle. True: done. */
-static inline bool arrive_hot_locked(struct weft_port *p, const struct wf_cell *c)
-{
-	struct wf_head head = { .src = c->src, .tag = c->tag };
-	struct weft_match_entry *e = wf_native_match_find_want(&p->native, &head);
-	struct weft_req *r = e ? wf_of(e, struct weft_req, a.entry) : NULL;
-
-	if (!r || r->flags || r->told || r->detached || atomic_load_explicit(&r->timer, memory_order_relaxed) || r->limited || r->mem.kind != WF_MEM_PLAIN || c->len > r->mem.len)
-		return false;
-	wf_native_match_remove(&p->native, e);
-	wf_copy_small(r->mem.plain, c->body, c->len);
-	r->st = (struct weft_status){ .from = c->src, .tag = c->tag, .len = c->len, .index = c->index, .user = r->st.user };
-	p->received++;
-	p->received_bytes += c->len;
-	p->copies++;
-	wf_req_over_locked(r);
-	return true;
-}
-
 /* The next cell to whoever wants it. False: it must stay (no memory). */
 static bool arrive_cell_locked(struct weft_port *p, const struct wf_cell *c, struct wf_work *work)
 {
@@ -204,7 +185,7 @@ static bool arrive_cell_locked(struct weft_port *p, const struct wf_cell *c, str
 	struct weft_req *r;
 
 	wf_user_acquires(&p->ring);
-	if (wf_likely(c->kind == WF_INLINE && !p->proto && p->native.wants) && arrive_hot_locked(p, c))
+	if (wf_likely(c->kind == WF_INLINE && !p->proto && p->native.wants) && wf_arrive_hot_locked(p, c))
 		return true;
 	if (c->kind == WF_ANNOUNCED) {
 		arrive_send_locked(p, wf_cell_pointer(p, c), work);

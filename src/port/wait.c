@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/tsan.h"
 #include "port/cancel.h"
-#include "port/drain.h"
+#include "port/deliver.h"
 #include "port/listener.h"
 #include "port/request.h"
 #include "port/self.h"
@@ -281,8 +281,18 @@ bool wf_await_hot(struct weft_req *r)
 	wf_door_enter_owner(&p->door);
 	/* relaxed: its end is ours to see, or acquired by who collects it. */
 	while (!(over = atomic_load_explicit(&r->over, memory_order_relaxed)) && spins && !work.copies) {
-		if (wf_ring_waiting(&p->ring)) {
-			wf_drain_locked(p, &work);
+		struct wf_cell *c = wf_ring_next(&p->ring);
+
+		if (c && c->kind == WF_INLINE) {
+			wf_user_acquires(&p->ring);
+			if (wf_likely(wf_arrive_hot_locked(p, c))) {
+				wf_ring_advance(&p->ring);
+				continue;
+			}
+		}
+		if (wf_unlikely(c || wf_ring_spilled(&p->ring))) {
+			if (wf_drain_locked(p, &work) == 0)
+				break;          /* no memory to keep it */
 			continue;
 		}
 		if (wf_unlikely(wf_door_wanted(&p->door)))
@@ -291,7 +301,8 @@ bool wf_await_hot(struct weft_req *r)
 		wf_relax();
 	}
 	wf_door_leave_owner(&p->door);
-	wf_work_do(p, &work);
+	if (wf_unlikely(work.copies != NULL))
+		wf_work_do(p, &work);
 	return over;
 }
 
