@@ -74,7 +74,7 @@ static int parse(const struct row *row, const char *text, size_t n, int64_t *ret
 
 static int set(const char *name, size_t nn, const char *value, size_t vn)
 {
-	int64_t v;
+	int64_t v = 0;
 	int k = find(name, nn), r;
 
 	if (k < 0)

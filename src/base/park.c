@@ -12,18 +12,20 @@
 #include "base/futex.h"
 #include "base/knob.h"
 
-#define CROWD_NS 500            /* a sched_yield that took longer let another thread run */
+#define CROWD_NS 300            /* a sched_yield that took so much longer than twice the shortest let another thread run */
 #define CROWD_SKIPS 15          /* waits that do not spin after a crowd was met */
 #define PATIENCE_NS 1000        /* between two such questions when alone */
 
 _Atomic unsigned wf_spins = 16;
 _Atomic uint32_t wf_parked;
 _Thread_local unsigned wf_spin_skip;
+static _Thread_local unsigned crowds;   /* waits in a row that met one */
 static _Atomic unsigned spins_per_us = 16;
+static _Atomic int64_t crowd_ns = 500;
 
 void wf_park_init(void)
 {
-	int64_t best = INT64_MAX;
+	int64_t best = INT64_MAX, yield = INT64_MAX;
 
 	for (int i = 0; i < 5; i++) {           /* the fastest: a preempted batch says nothing */
 		weft_time t = wf_now();
@@ -33,6 +35,14 @@ void wf_park_init(void)
 		t = wf_now() - t;
 		best = t < best ? t : best;
 	}
+	for (int i = 0; i < 20; i++) {
+		weft_time t = wf_now();
+
+		sched_yield();
+		t = wf_now() - t;
+		yield = t < yield ? t : yield;
+	}
+	atomic_store_explicit(&crowd_ns, 2 * yield + CROWD_NS, memory_order_relaxed);
 	/* relaxed, here and where they are read: a stale count is a spin a little longer or shorter. */
 	atomic_store_explicit(&spins_per_us, (unsigned)(64 * PATIENCE_NS / (best > 0 ? best : 1)) + 1, memory_order_relaxed);
 	wf_park_tune(wf_knob(WF_KNOB_SPIN_NS));
@@ -56,10 +66,12 @@ bool wf_linger_more(struct wf_linger *w)
 	after = wf_now();
 	if (!w->began)
 		w->began = before;
-	if (after - before > CROWD_NS) {
-		wf_spin_skip = CROWD_SKIPS;
+	if (after - before > atomic_load_explicit(&crowd_ns, memory_order_relaxed)) {
+		if (w->yields == 0 && ++crowds >= 2)    /* once may be chance */
+			wf_spin_skip = CROWD_SKIPS;
 		return ++w->yields <= wf_knob(WF_KNOB_YIELDS);
 	}
+	crowds = wf_spin_skip = 0;
 	w->spins = atomic_load_explicit(&spins_per_us, memory_order_relaxed);
 	return after - w->began < wf_knob(WF_KNOB_ALONE_NS);
 }

@@ -2,7 +2,7 @@
  *
  * Lingering (struct wf_linger) decides between two looks. At first it spins spin_ns: a peer that runs
  * answers in 0.1 us; a thread that has found itself in a crowd skips this the next times. Then one timed sched_yield tells whether another thread wants
- * the core (longer than CROWD_NS: one ran). Alone it spins on up to alone_ns; in a crowd it yields
+ * the core (longer than it takes alone: one ran). Alone it spins on up to alone_ns; in a crowd it yields
  * a few times; then it is time to sleep. (docs/performance.md)
  *
  * Sleeping (struct wf_parker, one per thread, in a line of its own, never unmapped):

@@ -61,9 +61,11 @@ static inline void wf_door_enter_owner(struct wf_door *d)
 		wf_door_enter_owner_slow(d);
 }
 
-/* [owner, inside] Somebody waits to come in. In a plain door: always, as who is inside must not linger. */
+/* [owner, inside] Somebody waits to come in. */
 static inline bool wf_door_wanted(struct wf_door *d)
 {
+	if (wf_unlikely(d->locked))
+		return atomic_load_explicit(&d->others.wanted, memory_order_relaxed) != 0;
 	return atomic_load_explicit(&d->word, memory_order_relaxed) != d->last;
 }
 

@@ -6,8 +6,10 @@
  * it) and its release waits for the thread's earlier stores. Waking the reader is park.pml's: here it waits for
  * what is in memory.
  *
- * Loads: with WEAK the reader's two loads of "spilled" and of the tail come in either order, as nothing orders them on
- * aarch64; hence it looks at the tail again under the spill lock.
+ * The reader finds "spilled" set and every position read before it takes the spill lock; it must look at the tail again
+ * under the lock. For one thing the flag may be one that an earlier incarnation left (CLOSE MANY): then the ring may
+ * fill and spill anew meanwhile. For another, with WEAK its two loads come in either order, as nothing orders them
+ * on aarch64.
  *
  * Not shown, as it needs loads or load-to-store reordering:
  *   R1  seq acquire: the body's load may not come before the load of seq. Message passing: "store body; store-release
@@ -20,7 +22,7 @@
  * Mutations  SEQ_BEFORE_BODY  NO_LAP  NO_FULL_CHECK  HEAD_BEFORE_READ  NO_SPILL_FLAG  POP_UNDRAINED
  *            WEAK RELAXED_SEQ   WEAK NO_RECHECK
  *            GROW NO_FROZEN     GROW NO_FREEZE_DRAIN   GROW WEAK RELAXED_THAW
- *            CLOSE NO_INCARNATION   CLOSE NO_CLOSED
+ *            CLOSE NO_INCARNATION   CLOSE NO_CLOSED    CLOSE MANY NO_RECHECK
  */
 #define THREADS 3
 #ifdef GROW
@@ -28,6 +30,9 @@
 #endif
 #ifdef CLOSE
 #define CHANGES
+#endif
+#ifdef MANY
+#undef CHANGES
 #endif
 #ifdef GROW
 #define CELLS 6                         /* 2 small, then 4 big */
@@ -45,7 +50,7 @@
 #define WORDS 7
 #endif
 #define DEPTH 4
-#ifdef CHANGES                          /* GROW and CLOSE have more states: fewer messages */
+#ifdef CHANGES                          /* GROW and CLOSE have more states: fewer messages, unless MANY */
 #define COUNT(me) ((me) == 1 -> 3 : 1)
 #define TOTAL 4
 #else

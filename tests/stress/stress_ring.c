@@ -201,7 +201,7 @@ TEST(nothing_is_lost_or_doubled_when_the_cells_are_changed_under_the_traffic)
 /* As close and open do: nothing enters, emptied, the next incarnation. */
 static void change_owner(uint64_t *next)
 {
-	uint16_t who = (uint16_t)(atomic_load(&incarnation) + 1);
+	uint16_t who = (uint16_t)((atomic_load(&incarnation) + 1) & WF_INCARNATIONS);
 	uint32_t pos;
 
 	atomic_fetch_or_explicit(&m.ring.tail, WF_TAIL_CLOSED, memory_order_acq_rel);
@@ -221,7 +221,7 @@ TEST(a_message_reaches_only_the_incarnation_it_was_meant_for)
 	uint64_t next[SENDERS] = { 0 }, random = test_seed, changes = 0;
 	pthread_t t[SENDERS];
 
-	ring_open(UINT16_MAX - 10);
+	ring_open(WF_INCARNATIONS - 10);       /* they wrap around too */
 	senders_start(t, test_scaled(50000));
 	while (!all_read(next)) {
 		if (!read_one(next)) {

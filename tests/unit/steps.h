@@ -26,7 +26,7 @@
 #include "base/futex.h"
 #include "base/step.h"
 
-enum { STEPS_THREADS = 4, STEPS_TRACE = 48, STEPS_PER_LOOK = 10000 /* ns */ };
+enum { STEPS_THREADS = 4, STEPS_TRACE = 100, STEPS_PER_LOOK = 10000 /* ns */ };
 #define STEPS_ENDLESS 2000000u          /* a run of so many steps goes nowhere */
 
 enum steps_end { STEPS_GOES_ON, STEPS_ALL_RETURNED, STEPS_STUCK, STEPS_IN_CIRCLES };
@@ -58,6 +58,23 @@ static struct {
 } steps;
 static _Thread_local int steps_me = -1;         /* -1: not a thread of a run */
 static weft_time steps_now = WEFT_S;
+
+/* What must hold in a run tells the run before it ends the program. */
+static inline void steps_die(void);
+
+#undef MUST
+#define MUST(cond)                                                                                 \
+	do {                                                                                       \
+		if (!test_check(!!(cond), __FILE__, __LINE__, #cond, 0, 0, false))                 \
+			steps_die();                                                               \
+	} while (0)
+#undef MUST_EQ
+#define MUST_EQ(a, b)                                                                              \
+	do {                                                                                       \
+		long long test_a = (long long)(a), test_b = (long long)(b);                        \
+		if (!test_check(test_a == test_b, __FILE__, __LINE__, #a " == " #b, test_a, test_b, true)) \
+			steps_die();                                                               \
+	} while (0)
 
 static inline void steps_note(const char *where)
 {
@@ -297,6 +314,13 @@ static inline void steps_tell(const char *what)
 		       steps.at[i].returned ? "" : steps.at[i].word ? " (sleeps)" : " (could run)");
 	for (uint32_t i = from; i < steps.steps; i++)
 		printf("#   %u: %d %s\n", i, steps.trace[i % STEPS_TRACE].who, steps.trace[i % STEPS_TRACE].where);
+}
+
+static inline void steps_die(void)
+{
+	if (steps_me >= 0)
+		steps_tell("a check failed");
+	test_die();
 }
 
 /* A run that must come to its end: threads stuck inside the library cannot be unwound. */

@@ -1,0 +1,111 @@
+/* stress_door.c - an owner and its visitors at one door: one at a time inside, what one did is seen by the next, and
+ * nobody waits for ever; with membarrier and with plain fences.
+ *
+ * The door is made new every so often, as for another incarnation of its port: it becomes plain after some visits, and
+ * most of the time it should not be.
+ */
+#include "test.h"
+
+#include <sched.h>
+
+#include "base/park.h"
+#include "port/door.h"
+
+enum { VISITORS = 2, OWNER_PER_VISIT = 40 };
+
+static struct wf_door door;
+static uint64_t first, second;          /* inside; equal when nobody is */
+static _Atomic int inside;
+static uint64_t visits;
+static _Atomic int arrived;
+
+static void work(uint64_t r)
+{
+	MUST_EQ(atomic_fetch_add_explicit(&inside, 1, memory_order_relaxed), 0);
+	MUST_EQ(first, second);
+	first++;
+	if (r % 128 == 0)
+		sched_yield();
+	for (uint64_t n = r % 16 ? 0 : (r >> 8) % 200; n > 0; n--)
+		wf_relax();
+	second++;
+	MUST_EQ(atomic_fetch_sub_explicit(&inside, 1, memory_order_relaxed), 1);
+}
+
+static void meet(void)
+{
+	atomic_fetch_add(&arrived, 1);
+	while (atomic_load(&arrived) <= VISITORS)
+		sched_yield();
+}
+
+static void *owner_main(void *arg)
+{
+	uint64_t random = test_seed;
+
+	meet();
+	for (uint64_t i = 0; i < visits * OWNER_PER_VISIT; i++) {
+		wf_door_enter_owner(&door);
+		work(test_random(&random));
+		wf_door_leave_owner(&door);
+	}
+	return arg;
+}
+
+static void *visitor_main(void *arg)
+{
+	uint64_t random = test_seed + (uintptr_t)arg;
+
+	meet();
+	for (uint64_t i = 0; i < visits; i++) {
+		uint64_t r = test_random(&random);
+
+		wf_door_enter_other(&door);
+		work(r);
+		wf_door_leave_other(&door);
+		for (uint64_t n = r % 1000; n > 0; n--)
+			wf_relax();
+	}
+	return NULL;
+}
+
+static void come_and_go(bool membarrier, uint64_t doors, uint64_t each)
+{
+	pthread_t t[1 + VISITORS];
+	uint64_t plain = 0;
+
+	wf_fence_init(membarrier);
+	visits = each;
+	for (uint64_t d = 0; d < doors; d++) {
+		first = second = 0;
+		atomic_store(&arrived, 0);
+		wf_door_reset(&door, true);
+		MUST_OK(pthread_create(&t[0], NULL, owner_main, NULL));
+		for (uintptr_t i = 1; i <= VISITORS; i++)
+			MUST_OK(pthread_create(&t[i], NULL, visitor_main, (void *)i));
+		for (int i = 0; i <= VISITORS; i++)
+			MUST_OK(pthread_join(t[i], NULL));
+		CHECK_EQ(first, visits * (OWNER_PER_VISIT + VISITORS));
+		CHECK_EQ(first, second);
+		plain += (atomic_load(&door.word) & WF_DOOR_PLAIN) != 0;
+	}
+	printf("# %llu doors, %llu of them plain in the end, the free fence: %s\n", (unsigned long long)doors,
+	       (unsigned long long)plain, wf_fence_free ? "yes" : "no");
+}
+
+TEST(owner_and_visitors_take_turns)
+{
+	come_and_go(true, test_scaled(500), 30);
+}
+
+TEST(owner_and_visitors_take_turns_with_plain_fences)
+{
+	come_and_go(false, test_scaled(500), 30);
+}
+
+TEST(owner_and_visitors_take_turns_while_the_door_becomes_plain)
+{
+	come_and_go(true, test_scaled(200), 100);
+}
+
+TEST_MAIN
