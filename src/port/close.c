@@ -242,6 +242,7 @@ static void undress(struct weft_port *p, weft_id id)
 	atomic_store_explicit(&ring->head, pos, memory_order_relaxed);
 	atomic_store_explicit(&ring->seen, pos, memory_order_relaxed);
 	atomic_store_explicit(&ring->sleeper, NULL, memory_order_relaxed);
+	atomic_store_explicit(&ring->spilled, false, memory_order_relaxed);
 	if (cells != p->cells)
 		wf_big_cells_put(cells);
 }

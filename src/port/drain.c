@@ -212,6 +212,11 @@ static struct weft_req *spilled_locked(struct weft_port *p)
 	struct wf_node *n = NULL;
 
 	wf_lock(&p->spill_lock);
+	/* Since the look without the lock the ring may have filled, and a message spilled behind what is in it. */
+	if (!wf_ring_drained(&p->ring)) {
+		wf_unlock(&p->spill_lock);
+		return NULL;
+	}
 	for (int i = WF_PRIOS; i-- > 0 && !n;)
 		n = wf_list_pop(&p->spill[i]);
 	if (n)

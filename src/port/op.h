@@ -19,15 +19,14 @@ int wf_peer_id(const struct weft_port *p, weft_id peer, weft_id *ret_id);
 /* The pattern of a receive at @p, in the form its matcher takes (32 bytes). */
 int wf_want_of(const struct weft_port *p, const struct weft_op *op, void *ret_want);
 
-/* Are the 32-bit words of @op from @from to @to (bytes, both multiples of 4) all zero? Word by word: the caller has just
- * written the struct, 16 bytes at a time from the second word on, and a load that takes from two such stores waits until both
- * have left the core (10 ns). */
+/* Are the 64-bit words of @op from byte @from to @to all zero? Each is read by itself: the caller has just written the struct, 16
+ * bytes at a time, and a load that takes from two stores waits until both have left the core (10 ns). */
 static inline bool wf_op_zero(const struct weft_op *op, size_t from, size_t to)
 {
-	typedef uint32_t __attribute__((may_alias)) word;
-	uint32_t any = 0;
+	typedef uint64_t __attribute__((may_alias)) word;
+	uint64_t any = 0;
 
-#pragma GCC unroll 32
+#pragma GCC unroll 16
 	for (size_t i = from; i < to; i += sizeof(word))
 		any |= __atomic_load_n((const word *)(const void *)((const char *)op + i), __ATOMIC_RELAXED);
 	return !any;
@@ -37,8 +36,8 @@ static inline bool wf_op_zero(const struct weft_op *op, size_t from, size_t to)
 static inline bool wf_op_plain(const struct weft_op *op)
 {
 	_Static_assert(offsetof(struct weft_op, user) - offsetof(struct weft_op, iov) == 80, "all but user is zero in a plain op");
-	return op && __atomic_load_n(&op->size, __ATOMIC_RELAXED) == sizeof(*op) && op->data &&
-	       wf_op_zero(op, offsetof(struct weft_op, flags), offsetof(struct weft_op, peer)) &&
+	return op && __atomic_load_n(&op->size, __ATOMIC_RELAXED) == sizeof(*op) &&
+	       !__atomic_load_n(&op->flags, __ATOMIC_RELAXED) && op->data &&
 	       wf_op_zero(op, offsetof(struct weft_op, iov), offsetof(struct weft_op, user)) &&
 	       wf_op_zero(op, offsetof(struct weft_op, expires), sizeof(*op));
 }

@@ -77,6 +77,7 @@ struct weft_req {
 	_Atomic uint32_t over;                  /* Q1: release by who ends it, acquire by who looks: st and the memory */
 	uint8_t what, where;                    /* where: under at's lock */
 	bool detached;                          /* nobody will look: free it at its end. Under the lock */
+	bool dirty;                             /* to be cleaned before the slab gets it: all but the hot path's */
 	bool rests;                             /* repeating: the callback told of next has its memory */
 	bool limited;                           /* counts against its port's limit */
 	bool told;                              /* its end goes to done or queue */
@@ -133,8 +134,6 @@ struct weft_port {
 	_Atomic uint32_t under_way;             /* operations, if there is a limit */
 	_Atomic uint32_t epoch, dead;
 	_Atomic uint32_t drains;                /* counts drains by others than the owner */
-	_Atomic uint32_t rung;                  /* in the listener's list */
-	struct weft_port *_Atomic next_rung;
 	_Atomic uint64_t sent, sent_bytes, ready_missed;
 	_Atomic uint64_t lost, sent_lost;       /* not received here when it closed; of what left from here */
 	_Atomic uint64_t wakes;
@@ -147,6 +146,8 @@ struct weft_port {
 	 * the lines that senders read: a core that prefetches around those would take the owner's. */
 	_Alignas(WF_LINE) struct wf_door door;
 	struct wf_lock spill_lock, sends_lock;
+	_Atomic uint32_t rung;                  /* in the listener's list; a late sender may put a reused port there, too */
+	struct weft_port *_Atomic next_rung;
 
 	/* under door */
 	bool open;

@@ -319,9 +319,11 @@ static int over_at_once(struct weft_req *r, const struct weft_op *op, int err, s
 	if ((op->done || op->queue) && (taken || (err == -EMSGSIZE && !op->msg))) {
 		if (ret_req)
 			*ret_req = r;
-		wf_port_enter(r->at);
+		struct weft_port *at = r->at;   /* r may be gone when we leave */
+
+		wf_port_enter(at);
 		wf_req_end_locked(r, err);
-		wf_port_leave(r->at);
+		wf_port_leave(at);
 		return 0;
 	}
 	if (ret_st && (taken || err == -EMSGSIZE))
@@ -382,39 +384,59 @@ static int start_repeat(struct weft_port *p, const struct weft_op *op, struct we
 	return 0;
 }
 
-/* The hot path: a thread at its own port, plain memory, a handle. WEFT_DONE: the next cell was it; 0: nothing is there,
- * posted; -EINTR: not this way, nothing has changed. */
+/* [owner, inside] Posts a receive of plain memory with a handle: nothing is there for it. NULL: no memory, or the one it
+ * names is gone. */
+static inline struct weft_req *post_plain_locked(struct weft_port *p, const struct weft_op *op, const struct wf_head *want)
+{
+	struct weft_req *r;
+
+	if (want->src != WEFT_ANY && wf_unlikely(wf_watch(want->src) < 0))
+		return NULL;
+	r = wf_slab_get(WF_SLAB_REQ);
+	if (wf_unlikely(!r))
+		return NULL;
+	atomic_store_explicit(&r->over, 0, memory_order_relaxed);       /* nobody else knows it yet */
+	r->what = WF_RECV;
+	r->at = p;
+	r->mem = wf_mem_plain(op->data, op->len);
+	r->st.user = op->user;          /* the rest when it ends */
+	r->where = WF_POSTED;
+	wf_user_releases(&p->ring);     /* another thread may write into our memory */
+	wf_native_match_add_want(&p->native, want, &r->a.entry);
+	return r;
+}
+
+/* The hot path: a thread at its own port, plain memory, a handle. What has arrived goes to the receives posted before, the
+ * first cell they do not take is compared with this one. WEFT_DONE: that was it; 0: posted; -EINTR: not this way. */
 static inline int post_hot(struct weft_port *p, const struct weft_op *op, struct weft_req **ret_req, struct weft_status *ret_st)
 {
 	struct wf_head want = { .src = op->peer, .tag = op->tag, .ignore = op->tag == WEFT_ANY_TAG ? UINT64_MAX : op->ignore };
-	struct weft_req *r;
+	struct weft_req *r = NULL;
 	struct wf_cell *c;
-	int answer = -EINTR;
+	bool taken = false;
 
 	if (wf_unlikely(!op->peer || (op->peer >> 52 == 0xfff && op->peer != WEFT_ANY) || p->limit))
-		return answer;
+		return -EINTR;
 	wf_door_enter_owner(&p->door);
-	c = wf_ring_next(&p->ring);
-	if (c) {
-		if (!(p->native.wants | p->native.arrivals) && take_hot_locked(p, c, &want, op->data, op->len, ret_st)) {
-			*ret_req = NULL;
-			answer = WEFT_DONE;
+	if (wf_likely(!p->native.arrivals && !wf_ring_spilled(&p->ring))) {
+		while ((c = wf_ring_next(&p->ring)) != NULL) {
+			if (!p->native.wants) {
+				taken = take_hot_locked(p, c, &want, op->data, op->len, ret_st);
+				break;
+			}
+			wf_user_acquires(&p->ring);
+			if (c->kind != WF_INLINE || !wf_arrive_hot_locked(p, c))
+				break;
+			wf_ring_advance(&p->ring);
 		}
-	} else if (!p->native.arrivals && !wf_ring_spilled(&p->ring) && (want.src == WEFT_ANY || wf_watch(want.src) == 0) &&
-		   (r = wf_slab_get(WF_SLAB_REQ)) != NULL) {
-		wf_req_clean(r);
-		r->what = WF_RECV;
-		r->at = p;
-		r->mem = wf_mem_plain(op->data, op->len);
-		r->st.user = op->user;          /* the rest when it ends */
-		r->where = WF_POSTED;
-		wf_user_releases(&p->ring);     /* another thread may write into our memory */
-		wf_native_match_add_want(&p->native, &want, &r->a.entry);
-		*ret_req = r;
-		answer = 0;
+		if (!c)
+			r = post_plain_locked(p, op, &want);
 	}
 	wf_door_leave_owner(&p->door);
-	return answer;
+	if (!taken && !r)
+		return -EINTR;
+	*ret_req = r;
+	return taken ? WEFT_DONE : 0;
 }
 
 int weft_recv_post(struct weft_port *at, const struct weft_op *theirs, struct weft_req **ret_req, struct weft_status *ret_st)

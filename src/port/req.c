@@ -15,6 +15,11 @@ static int check(void)
 	return wf_enter();
 }
 
+static inline bool hot(weft_time until)
+{
+	return until != WEFT_NOW && !wf_self.in_callback;
+}
+
 int weft_req_wait(struct weft_req **req, weft_time until, struct weft_status *ret_st)
 {
 	struct weft_req *r;
@@ -27,8 +32,7 @@ int weft_req_wait(struct weft_req **req, weft_time until, struct weft_status *re
 	r = *req;
 	if (!r)
 		return 0;
-	if (!wf_req_over(r) && !(until != WEFT_NOW && !wf_self.in_callback && r->what == WF_RECV && r->at == wf_self.port &&
-				 wf_await_hot(r) && wf_req_over(r))) {
+	if (!wf_req_over(r) && !(hot(until) && wf_await_hot(req, 1) && wf_req_over(r))) {
 		err = wf_await(req, 1, 1, until);
 		if (err == -EAGAIN || err == -ETIMEDOUT)
 			return wf_late(until);
@@ -37,18 +41,6 @@ int weft_req_wait(struct weft_req **req, weft_time until, struct weft_status *re
 	}
 	*req = NULL;
 	return wf_req_collect(r, ret_st);
-}
-
-/* All are waited for: one after the other, as long as they come quickly. */
-static bool await_all_hot(struct weft_req **reqs, int n)
-{
-	for (int i = 0; i < n; i++) {
-		struct weft_req *r = reqs[i];
-
-		if (r && !wf_req_over(r) && (r->what != WF_RECV || r->at != wf_self.port || !wf_await_hot(r)))
-			return false;
-	}
-	return true;
 }
 
 int weft_req_wait_some(struct weft_req **reqs, int n, int min, int max, weft_time until, int *ret_which,
@@ -65,16 +57,18 @@ int weft_req_wait_some(struct weft_req **reqs, int n, int min, int max, weft_tim
 	min = min < there ? min : there;
 	if (there == 0)
 		return 0;
-	if (min != there || until == WEFT_NOW || wf_self.in_callback || !await_all_hot(reqs, n))
+	if (min != there || !hot(until) || !wf_await_hot(reqs, n))
 		err = wf_await(reqs, n, min, until);
 	if (err < 0)
 		return err == -EAGAIN || err == -ETIMEDOUT ? wf_late(until) : err;
 	for (int i = 0; i < n && taken < max; i++) {
-		if (!reqs[i] || !wf_req_over(reqs[i]))
+		struct weft_req *r = reqs[i];
+
+		if (!r || !wf_req_over(r))
 			continue;
 		if (ret_which)
 			ret_which[taken] = i;
-		wf_req_collect(reqs[i], ret_st ? &ret_st[taken] : NULL);
+		wf_req_collect(r, ret_st ? &ret_st[taken] : NULL);
 		reqs[i] = NULL;
 		taken++;
 	}
@@ -112,7 +106,7 @@ int weft_req_free(struct weft_req *req)
 
 		over = wf_req_over(req);
 		if (!over)
-			req->detached = true;
+			req->detached = req->dirty = true;
 		wf_req_leave(inside);
 		if (!over)
 			return 0;

@@ -13,7 +13,8 @@ struct wf_lock wf_cancel_lock;
 
 static struct weft_req *prepare(struct weft_req *r, enum wf_what what)
 {
-	wf_req_clean(r);
+	r->dirty = true;
+	atomic_store_explicit(&r->over, 0, memory_order_relaxed);       /* nobody else knows it yet */
 	r->what = (uint8_t)what;
 	memset(&r->st, 0, sizeof(r->st));
 	r->st.index = WEFT_NOBODY;

@@ -19,14 +19,14 @@ extern struct wf_lock wf_cancel_lock;
 struct weft_req *wf_req_new(enum wf_what what);
 struct weft_req *wf_req_own(enum wf_what what); /* the calling thread's, for an operation that ends with the call */
 
-/* As nobody's and nowhere's: all but what, st and what the operation brings. The slab's own words are the first 16 bytes. */
+/* As nobody's and nowhere's: all but what, over, st and what the operation brings. In the slab every request is like this (a new
+ * one is all zero, but for the slab's own words, the first 16 bytes): the hot path needs to set only what it uses. */
 static inline void wf_req_clean(struct weft_req *r)
 {
 	r->a.entry.side = 0;
 	r->a.flags = 0;
-	atomic_store_explicit(&r->over, 0, memory_order_relaxed);       /* nobody else knows it yet */
 	r->where = WF_NOWHERE;
-	r->detached = r->told = r->limited = r->rests = false;
+	r->dirty = r->detached = r->told = r->limited = r->rests = false;
 	r->prio = 0;
 	r->cancel = 0;
 	r->flags = 0;
@@ -75,8 +75,12 @@ static inline bool wf_req_over(struct weft_req *r)
 /* Back to the slab; one's own: nothing to do. */
 static inline void wf_req_put(struct weft_req *r)
 {
-	if (wf_likely(!wf_self.port || r != &wf_self.port->own))
-		wf_slab_put(WF_SLAB_REQ, r);
+	if (r->dirty) {
+		wf_req_clean(r);
+		if (wf_self.port && r == &wf_self.port->own)
+			return;
+	}
+	wf_slab_put(WF_SLAB_REQ, r);
 }
 
 /* [any] Takes an ended request's result and releases it. Answers st.err. */

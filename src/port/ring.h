@@ -138,6 +138,10 @@ static inline enum wf_claim wf_ring_claim(struct wf_ring *r, uint16_t who, uint6
 			uint32_t head = atomic_load_explicit(&r->head, memory_order_acquire);           /* R2 */
 
 			atomic_store_explicit(&r->seen, head, memory_order_release);                    /* R2 */
+			if (wf_unlikely((int32_t)(pos - head) < 0)) {   /* the tail we know is older than that head */
+				t = atomic_load_explicit(&r->tail, WF_DEPENDS);
+				continue;
+			}
 			if (pos - head > mask)
 				return WF_CLAIM_FULL;
 		}

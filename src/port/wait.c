@@ -270,40 +270,51 @@ int wf_await(struct weft_req **reqs, int n, int min, weft_time until)
 	return r;
 }
 
-bool wf_await_hot(struct weft_req *r)
+/* [owner, inside] The next cell to its receive. False: nothing came, and it is not worth waiting longer here. */
+static inline bool next_hot_locked(struct weft_port *p, struct wf_work *work, unsigned *spins)
+{
+	struct wf_cell *c = wf_ring_next(&p->ring);
+
+	if (wf_likely(c && c->kind == WF_INLINE)) {
+		wf_user_acquires(&p->ring);
+		if (wf_likely(wf_arrive_hot_locked(p, c))) {
+			wf_ring_advance(&p->ring);
+			return true;
+		}
+	}
+	if (wf_unlikely(c || wf_ring_spilled(&p->ring)))
+		return wf_drain_locked(p, work) && !work->copies;
+	if (!*spins || wf_door_wanted(&p->door))
+		return false;
+	--*spins;
+	wf_relax();
+	return true;
+}
+
+bool wf_await_hot(struct weft_req **reqs, int n)
 {
 	struct weft_port *p = wf_self.port;
 	struct wf_work work = { NULL };
 	unsigned spins = wf_spin_budget();
-	bool over;
+	int i = 0;
 
 	wf_self.spun = true;
 	wf_door_enter_owner(&p->door);
-	/* relaxed: its end is ours to see, or acquired by who collects it. */
-	while (!(over = atomic_load_explicit(&r->over, memory_order_relaxed)) && spins && !work.copies) {
-		struct wf_cell *c = wf_ring_next(&p->ring);
+	for (; i < n; i++) {
+		struct weft_req *r = reqs[i];
 
-		if (c && c->kind == WF_INLINE) {
-			wf_user_acquires(&p->ring);
-			if (wf_likely(wf_arrive_hot_locked(p, c))) {
-				wf_ring_advance(&p->ring);
-				continue;
-			}
-		}
-		if (wf_unlikely(c || wf_ring_spilled(&p->ring))) {
-			if (wf_drain_locked(p, &work) == 0)
-				break;          /* no memory to keep it */
+		if (!r)
 			continue;
-		}
-		if (wf_unlikely(wf_door_wanted(&p->door)))
-			break;
-		spins--;
-		wf_relax();
+		/* relaxed: who collects it acquires. */
+		while (!atomic_load_explicit(&r->over, memory_order_relaxed))
+			if (r->what != WF_RECV || r->at != p || !next_hot_locked(p, &work, &spins))
+				goto out;
 	}
+out:
 	wf_door_leave_owner(&p->door);
 	if (wf_unlikely(work.copies != NULL))
 		wf_work_do(p, &work);
-	return over;
+	return i == n;
 }
 
 /* A cancelled thread's operation ends with it. */

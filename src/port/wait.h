@@ -8,8 +8,8 @@
  * they wait and runs callbacks. */
 int wf_await(struct weft_req **reqs, int n, int min, weft_time until);
 
-/* [owner of the port where r waits] Spins for r's end inside the door, as long as a waiter does whatever the load. True: over. */
-bool wf_await_hot(struct weft_req *r);
+/* Spins for the end of all of them inside this thread's own door, as long as a waiter does at first. True: all are over. */
+bool wf_await_hot(struct weft_req **reqs, int n);
 
 /* A blocking call's own operation: waits for it and collects it; past @until takes it back, and if that is too late
  * waits for its end all the same. The operation's result, or -ETIMEDOUT, -EAGAIN. */
