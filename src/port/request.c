@@ -80,7 +80,8 @@ int wf_req_observe(struct weft_req *r, const struct weft_op *op, bool handle, st
 			err = weft_fail(-EAGAIN, "the port's limit of %u operations is reached", limiter->limit);
 	}
 	if (err < 0) {
-		wf_req_put(r->carrier);
+		if (r->carrier)
+			wf_req_put(r->carrier);
 		r->carrier = NULL;
 		return err;
 	}
