@@ -122,6 +122,7 @@ int wf_park(struct wf_parker *p, weft_time until, void (*cleanup)(void *), void 
 
 bool wf_wake(struct wf_parker *p)
 {
+	wf_fence_slow();                /* what we published before what we look at: see Cold in park.h */
 	/* Looking first keeps a crowd of wakers from taking the line in turns. */
 	if (atomic_load_explicit(&p->word, memory_order_relaxed) != 1)
 		return false;

@@ -17,6 +17,9 @@
  * Edges   F1 (fence.h) between "name, word" and "publish": either the sleeper's second look finds
  *         what was published, or the waker finds the name and word == 1. A name read late may be
  *         that of a thread which sleeps for something else by now: it wakes, looks, sleeps again.
+ * Cold    A thread that sleeps often leaves its name in its own mailbox when it wakes. Who finds it passes a full fence and looks
+ *         at word; the sleeper sets word, passes a full fence and looks again: F1 by two plain fences, without membarrier.
+ *         After WF_COLD_RECEIVES receives without sleep the name is taken out: then senders pay nothing again.
  * Progress  waking never waits.
  * Tested  tests/models/park.pml, tests/unit/test_steps.c, tests/stress/stress_park.c.
  */
@@ -34,6 +37,8 @@
 struct wf_parker {
 	_Alignas(WF_LINE) _Atomic uint32_t word;        /* 1: asleep or about to be */
 };
+
+#define WF_COLD_RECEIVES 32
 
 struct wf_linger {
 	unsigned spins, yields;         /* looks left before the next question; yields done */
@@ -96,7 +101,8 @@ static inline void wf_park_end(struct wf_parker *p)
  * cancelled; @cleanup(arg) is then run first. */
 int wf_park(struct wf_parker *p, weft_time until, void (*cleanup)(void *), void *arg);
 
-/* [any] Wakes @p if it sleeps: true if it did. */
+/* [any] Wakes @p, whose name was found, if it sleeps: true if it did. Begins with a full fence, so that a sleeper whose name has
+ * stood since before needs no heavy one (cold, below). */
 bool wf_wake(struct wf_parker *p);
 
 #endif

@@ -214,6 +214,7 @@ static inline bool recv_hot(struct weft_port *p, const struct wf_head *want, voi
 	bool taken = false;
 
 	wf_door_enter_owner(&p->door);
+	wf_cool_locked();
 	if (wf_likely(!(p->native.wants | p->native.arrivals))) {
 		c = next_hot_locked(p, until);
 		taken = c && take_hot_locked(p, c, want, data, cap, ret_st);
@@ -399,7 +400,7 @@ static inline struct weft_req *post_plain_locked(struct weft_port *p, const stru
 	r->what = WF_RECV;
 	r->at = p;
 	r->mem = wf_mem_plain(op->data, op->len);
-	r->st.user = op->user;          /* the rest when it ends */
+	r->st = (struct weft_status){ .index = WEFT_NOBODY, .user = op->user };
 	r->where = WF_POSTED;
 	wf_user_releases(&p->ring);     /* another thread may write into our memory */
 	wf_native_match_add_want(&p->native, want, &r->a.entry);

@@ -120,6 +120,8 @@ static void tell(struct weft_req *r, const struct weft_status *st)
 		c->partner = r->rests ? r : NULL;       /* before it is theirs: they may be quick */
 		r->rests = false;
 		r->carrier = NULL;
+	} else {
+		c->partner = NULL;      /* the send it was copied from: to the callbacks' runner it would be a receive that rests */
 	}
 	c->where = WF_TELLING;
 	wf_tell(c);

@@ -56,12 +56,16 @@ bool wf_req_repeat_locked(struct weft_req *r, const struct weft_status *st, bool
 /* The end itself, for one with a handle: st is complete. @r is not to be touched after. */
 static inline void wf_req_over_locked(struct weft_req *r)
 {
+	bool own = r->at == wf_self.port;
 	struct wf_parker *waiter;
 
 	r->where = WF_NOWHERE;
 	wf_user_releases(r);
 	atomic_store_explicit(&r->over, 1, memory_order_release);       /* Q1 */
-	wf_fence_light();                                               /* F1 */
+	if (wf_likely(own))
+		wf_fence_light();                                       /* F1: who else waits here passes a heavy one */
+	else
+		wf_fence_slow();                                        /* F1: the owner may sleep cold */
 	waiter = atomic_load_explicit(&r->waiter, memory_order_relaxed);
 	if (wf_unlikely(waiter != NULL))
 		wf_wake(waiter);

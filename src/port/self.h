@@ -12,6 +12,7 @@ struct wf_self {
 	weft_id id;                     /* its port's; differs from the port's own word when that has closed */
 	struct wf_routes *routes;       /* where context ports are that it sent to */
 	uint32_t owns;                  /* ports it has opened OWNED */
+	uint32_t cold;                  /* receives left until its name is taken out of its own mailbox; 0: is not there */
 	bool in_callback;
 	bool spun;                      /* the hot path of this call has spun in vain */
 	bool waiting;                   /* in a call that runs callbacks before it returns */

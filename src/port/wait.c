@@ -68,15 +68,25 @@ static void hand_over(struct weft_port *p)
 void wf_unwait(struct wf_waiter *w)
 {
 	struct weft_port *p = w->port;
-	bool another;
+	bool another = false;
 
 	wf_port_enter(p);
 	wf_list_del(&w->link);
 	p->probing -= w->probes;
-	another = name_sleeper_locked(p);
+	if (p == wf_self.port && !next_sleeper_locked(p) &&
+	    atomic_load_explicit(&p->ring.sleeper, memory_order_relaxed) == w->parker)
+		wf_self.cold = WF_COLD_RECEIVES;        /* our name stays: the next sleep is cheaper */
+	else
+		another = name_sleeper_locked(p);
 	wf_port_leave(p);
 	if (another)
 		hand_over(p);
+}
+
+void wf_warm_locked(void)
+{
+	wf_self.cold = 0;
+	name_sleeper_locked(wf_self.port);
 }
 
 void wf_attend_locked(struct weft_port *p)
@@ -89,6 +99,7 @@ void wf_attend_locked(struct weft_port *p)
 struct sleep {
 	struct weft_req **reqs;
 	int n;
+	bool cold;                      /* waits at its own port alone, where its name has stood since before */
 	struct wf_parker *parker;
 	struct wf_waiter hand[PORTS_AT_HAND], *at;
 	int ports, room;
@@ -124,6 +135,7 @@ static int lie_down(struct sleep *s)
 	s->at = s->hand;
 	s->room = PORTS_AT_HAND;
 	s->ports = 0;
+	s->cold = wf_self.cold && atomic_load_explicit(&wf_self.port->ring.sleeper, memory_order_relaxed) == s->parker;
 	if (s->n > PORTS_AT_HAND) {
 		struct wf_waiter *more = malloc((size_t)s->n * sizeof(*more));
 
@@ -143,6 +155,7 @@ static int lie_down(struct sleep *s)
 		if (!atomic_compare_exchange_strong_explicit(&r->waiter, &nobody, s->parker, memory_order_relaxed,
 							     memory_order_relaxed))
 			return -EBUSY;
+		s->cold &= r->what == WF_RECV && r->at == wf_self.port;
 		if (r->what == WF_RECV && r->at)
 			all &= wait_at(s, r->at);
 	}
@@ -217,7 +230,10 @@ static int sleep_once(struct weft_req **reqs, int n, int min, weft_time until)
 	weft_time soon = weft_in(WEFT_MS);
 	int r = lie_down(&s);
 
-	wf_fence_heavy();                                               /* F1 */
+	if (s.cold)
+		wf_fence_slow();                                        /* F1: who finds our name passes one, too */
+	else
+		wf_fence_heavy();                                       /* F1 */
 	if (r >= 0 && count_over(reqs, n) < min && !anything(&s))
 		wf_park(s.parker, r || until < soon ? until : soon, get_up, &s);
 	get_up(&s);
@@ -300,6 +316,7 @@ bool wf_await_hot(struct weft_req **reqs, int n)
 
 	wf_self.spun = true;
 	wf_door_enter_owner(&p->door);
+	wf_cool_locked();
 	for (; i < n; i++) {
 		struct weft_req *r = reqs[i];
 

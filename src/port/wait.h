@@ -2,7 +2,7 @@
 #ifndef WF_PORT_WAIT_H
 #define WF_PORT_WAIT_H
 
-#include "port/port.h"
+#include "port/self.h"
 
 /* Waits until @min of the @n requests that are not NULL are over: 0, -ETIMEDOUT, -EAGAIN. Makes progress where
  * they wait and runs callbacks. */
@@ -20,5 +20,13 @@ int wf_finish(struct weft_req *r, weft_time until, struct weft_status *ret_st);
 void wf_wait_at_locked(struct weft_port *p, struct wf_waiter *w);
 void wf_unwait(struct wf_waiter *w);            /* takes the lock; passes the sleeper's part on */
 void wf_attend_locked(struct weft_port *p);     /* told_wants has changed */
+
+/* [owner, inside] A receive begins. After enough without sleep our name goes from our mailbox (park.h, Cold). */
+void wf_warm_locked(void);
+static inline void wf_cool_locked(void)
+{
+	if (wf_unlikely(wf_self.cold) && --wf_self.cold == 0)
+		wf_warm_locked();
+}
 
 #endif
