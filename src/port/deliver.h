@@ -44,7 +44,7 @@ static inline void wf_copy_small(void *to, const void *from, size_t n)
 {
 	if (wf_likely(n == 8))
 		memcpy(to, from, 8);
-	else
+	else if (n)             /* nothing may come with NULL */
 		memcpy(to, from, n);
 }
 
