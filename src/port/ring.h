@@ -86,7 +86,7 @@ struct wf_ring {
 static inline void wf_ring_use(struct wf_ring *r, struct wf_cell *cells, uint32_t count)
 {
 	atomic_store_explicit(&r->cells[count == WF_CELLS_BIG], cells, memory_order_relaxed);   /* R3 publishes them */
-	atomic_store_explicit(&r->own_cells, cells, memory_order_relaxed);
+	atomic_store_explicit(&r->own_cells, cells, memory_order_release);      /* the new memory, to who looks without the lock */
 	atomic_store_explicit(&r->own_mask, count - 1, memory_order_relaxed);
 }
 

@@ -175,10 +175,18 @@ static void sleeper_cancel(pthread_t t)
 	CHECK(result == PTHREAD_CANCELED);
 }
 
+/* AddressSanitizer of clang 14 ends the program when a cancelled thread unwinds through C frames (by longjmp); gcc's does not. */
+#if defined(__clang__) && CREW_ASAN
+#define CANCELS_A_THREAD() SKIP("clang's AddressSanitizer loses track of a cancelled thread's stack")
+#else
+#define CANCELS_A_THREAD() ((void)0)
+#endif
+
 TEST(a_thread_cancelled_in_a_receive_or_probe_takes_its_operation_along_and_no_message)
 {
 	uint64_t v = 8;
 
+	CANCELS_A_THREAD();
 	job_begin(0);
 	struct sleeper s = { .at = port_new(0) };
 	for (int i = 0; i < 40; i++) {
@@ -195,6 +203,7 @@ TEST(a_thread_cancelled_in_a_receive_or_probe_takes_its_operation_along_and_no_m
 
 TEST(a_thread_cancelled_in_a_send_takes_its_message_along)
 {
+	CANCELS_A_THREAD();
 	job_begin(0);
 	struct weft_port *to = port_new(0);
 	struct sleeper s = { .from = port_new(0), .to = port_id(to), .mem = memory(LARGE) };
@@ -212,6 +221,7 @@ TEST(a_thread_cancelled_while_it_waits_for_a_request_leaves_the_request_to_other
 {
 	uint64_t v = 9;
 
+	CANCELS_A_THREAD();
 	job_begin(0);
 	struct sleeper s = { .at = port_new(0) };
 	MUST_OK(recv_post(s.at, 0, WEFT_ANY, 1, &s.got, 8, &s.req));
