@@ -54,7 +54,7 @@ int weft_init(const struct weft_init_opts *opts);
 /**
  * weft_fini - leave the job. The last of the counted calls drains what is under way until
  * @until, cancels the rest, closes every port and ends weft's own thread.
- * Returns 0; -ETIMEDOUT: left all the same, but something had to be cancelled;
+ * Returns 0; -ETIMEDOUT (-EAGAIN with WEFT_NOW): left all the same, but something had to be cancelled;
  * -ENOTCONN: there was no weft_init; -EDEADLK in a callback.
  */
 int weft_fini(weft_time until);

@@ -37,7 +37,7 @@ weft_id weft_process(void);             /* [nb] this process, that is: its port.
 int weft_thread_enter(const char *name);
 
 /* Leave now; the thread's end does it too. Its pending operations are cancelled, its id ends.
- * The next use of weft joins anew, under a new id. -ENOTCONN: had not joined. */
+ * The next use of weft joins anew, under a new id. -ENOTCONN: had not joined; -EDEADLK in a callback. */
 int weft_thread_leave(void);
 
 struct weft_id_parts weft_id_split(weft_id id);                 /* [nb] the four numbers in it */

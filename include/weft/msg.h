@@ -31,7 +31,7 @@ enum weft_flags {
 	WEFT_KEEP = 16,                 /* send buf: lent (WEFT_ST_SHARED there), mine again when weft_buf_state says idle */
 	WEFT_ALLOC = 32,                /* receive into a buffer that fits: status.buf */
 	WEFT_TRUNCATE = 64,             /* receive what fits and drop the rest; still -EMSGSIZE */
-	WEFT_REPEAT = 128               /* receive with done or queue: stays posted until cancelled */
+	WEFT_REPEAT = 128               /* receive with done or queue: stays posted until cancelled; into a queue only with WEFT_ALLOC */
 };
 
 struct weft_layout {                    /* memory that is not one block: pure functions, any thread, any order of offsets */
@@ -71,8 +71,8 @@ struct __attribute__((aligned(16))) weft_op {   /* one transfer; weft does not c
 /**
  * weft_send - send @len bytes from port @from (NULL: my own) to @to; returns when @data is free again.
  * Returns 0; -ESRCH: @to is gone or never was; -ECONNRESET: its port closed under the operation;
- * -ETIMEDOUT, -EAGAIN (WEFT_NOW): taken back; -EINVAL: WEFT_ANY_TAG, NULL with a length, nobody
- * as peer; -EPROTO: the two ports speak different protocols; -EDEADLK in a callback.
+ * -ETIMEDOUT, -EAGAIN (WEFT_NOW): taken back (a receive too short for it may have ended with -EMSGSIZE
+ * meanwhile); -EINVAL: WEFT_ANY_TAG, NULL with a length, nobody as peer; -EPROTO: the two ports speak different protocols; -EDEADLK in a callback.
  */
 int weft_send(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len, weft_time until);
 

@@ -37,7 +37,7 @@ struct weft_port_opts {
 	uint32_t count, index;          /* how many; what the others call me (their table need not be mine) */
 	const struct weft_port *like;   /* members and index of that port instead; the table is shared */
 	int rail;                       /* for all its traffic; 0: any */
-	uint32_t limit;                 /* operations under way before -EAGAIN; 0: no limit */
+	uint32_t limit;                 /* posted operations under way before -EAGAIN; 0: no limit */
 	const struct weft_proto *proto; /* see match.h; NULL: matched by source and tag */
 	const char *cast;               /* how WEFT_ALL goes; not served yet */
 	weft_done_fn event;             /* told of WEFT_LEFT: a member ended; WEFT_LOST: a done send was not received */
@@ -59,7 +59,8 @@ weft_ctx weft_ctx_new(void);            /* [nb] (this process, a counter): no tr
  * Without a context it has an id of its own; with one it is found under its opener's id (the
  * thread's if WEFT_PORT_OWNED, else the process's). Early messages of its context come first.
  * Returns 0; -EEXIST: (id, context) is open; -ESTALE: that context was closed here before;
- * -EINVAL, -E2BIG, -EOPNOTSUPP for options; -ENOMEM; -ENOSPC: no local number is left.
+ * -EPROTO: early messages of another protocol wait in that context; -EINVAL, -E2BIG, -EOPNOTSUPP for options;
+ * -ENOMEM; -ENOSPC: no local number is left.
  */
 int weft_port_open(const struct weft_port_opts *opts, struct weft_port **ret_port WEFT_GIVES);
 

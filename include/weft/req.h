@@ -30,7 +30,7 @@ struct weft_status {                    /* 64 bytes, fixed; the same for message
 	uint32_t index;                 /* sender's index among the members or WEFT_NOBODY */
 	uint32_t lost;                  /* messages lost before it (links) */
 	union {
-		struct weft_buf *buf;   /* yours: WEFT_ALLOC's buffer */
+		struct weft_buf *buf;   /* yours: WEFT_ALLOC's buffer; or that of a send that failed */
 		struct weft_msg *msg;   /* yours: a posted call's reply */
 	};
 	void *user;                     /* as given in the op */
