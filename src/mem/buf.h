@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <weft/buf.h>
 
-#define WF_BUF_SMALLEST 256     /* bytes of the smallest class; a request and its header fit */
+#define WF_BUF_SMALLEST 256     /* bytes of the smallest class; what asks for a message, with its header, fits (port.h) */
 
 /* Opens the pool; it may grow to @limit bytes of buffers (0: 1 GiB). -ENOMEM. By weft_init. */
 int wf_pool_init(size_t limit);

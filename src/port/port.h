@@ -69,6 +69,8 @@ struct wf_waiter {
 	bool probes;                            /* to be woken by every arrival, not only by its request's end */
 };
 
+_Static_assert(sizeof(struct wf_record) <= WF_BUF_SMALLEST, "a record, header included, fits the smallest class of buffers");
+
 enum wf_what { WF_SEND, WF_RECV, WF_USER };
 enum wf_where { WF_NOWHERE, WF_IN_RING /* or spilled */, WF_QUEUED, WF_POSTED, WF_TAKEN, WF_COPYING, WF_TELLING };
 
