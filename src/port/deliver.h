@@ -60,11 +60,15 @@ static inline bool wf_arrive_hot_locked(struct weft_port *p, const struct wf_cel
 	struct weft_match_entry *e = wf_native_match_find_want(&p->native, &head);
 	struct weft_req *r = e ? wf_of(e, struct weft_req, a.entry) : NULL;
 
-	if (!r || r->flags || r->told || r->detached || atomic_load_explicit(&r->timer, memory_order_relaxed) || r->limited || r->mem.kind != WF_MEM_PLAIN || c->len > r->mem.len)
+	/* Not dirty: posted by the hot path, so plain memory, a handle, and nothing else asked for. */
+	if (!r || r->dirty || c->len > r->mem.len)
 		return false;
 	wf_native_match_remove(&p->native, e);
 	wf_copy_small(r->mem.plain, c->body, c->len);
-	r->st = (struct weft_status){ .from = c->src, .tag = c->tag, .len = c->len, .index = c->index, .user = r->st.user };
+	r->st.from = c->src;
+	r->st.tag = c->tag;
+	r->st.len = c->len;
+	r->st.index = c->index;
 	p->received++;
 	p->received_bytes += c->len;
 	p->copies++;

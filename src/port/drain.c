@@ -113,6 +113,7 @@ static bool meet_locked(struct weft_port *p, struct weft_req *r, struct weft_req
 	wf_unmatch(p, &r->a.entry);
 	p->told_wants -= r->told;
 	r->where = send->where = WF_COPYING;
+	r->dirty = true;                /* also one of the hot path: partner and link are to be cleaned */
 	r->partner = send;
 	r->spill.next = (struct wf_node *)(void *)work->copies;
 	work->copies = r;
