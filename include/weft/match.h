@@ -209,6 +209,11 @@ WEFT_MATCH_FAR void WEFT_MATCH_FN(unindex)(WEFT_MATCH_SELF *m, struct weft_match
 	struct weft_match_side *s = &m->side[e->side - 1];
 	struct weft_match_rec *r;
 
+	/* So seldom that forgetting costs each of them no more than it saves. */
+	if (e->side == WEFT_MATCH_ARRIVALS && ++s->idle > m->arrivals / 8 + 1024) {
+		weft_match_forget(s, &m->spare);
+		return;
+	}
 	for (r = e->more; r; r = r->more)       /* ask for all before the first is needed */
 		__builtin_prefetch(weft_match_bucket(s, (unsigned)r->slot, r->node.hash));
 	if (e->slot == WEFT_MATCH_REST)
@@ -310,6 +315,7 @@ WEFT_MATCH_FN(indexed_arrival)(WEFT_MATCH_SELF *m, const WEFT_MATCH_T *want, uin
 	struct weft_match_node *lead, *n;
 	struct weft_match_entry *e;
 
+	s->idle = 0;
 	if (i == WEFT_MATCH_REST)
 		return NULL;
 	if (s->index[i].upto < weft_match_last(s)->number)

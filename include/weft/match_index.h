@@ -113,6 +113,7 @@ struct weft_match_side {
 	struct weft_match_node *rest;   /* wants of shapes that have no index */
 	uint32_t used;                  /* a bit per index that has a shape; none when the side is empty */
 	uint8_t bits[WEFT_MATCH_SLOTS]; /* of the tables */
+	uint32_t idle;                  /* arrivals taken out of the indexes since one was last searched */
 	struct weft_match_index index[WEFT_MATCH_SLOTS];
 };
 
@@ -421,6 +422,32 @@ WEFT_MATCH_FAR void weft_match_side_idle(struct weft_match_side *s, struct weft_
 {
 	s->used = 0;
 	weft_match_tables_free(s, WEFT_MATCH_BITS_KEPT);
+	weft_match_spares_free(spare);
+}
+
+/* The arrivals' indexes are not searched any more, and taking arrivals out of them costs: forgets them all. A search that needs
+ * one makes it anew. */
+WEFT_MATCH_FAR void weft_match_forget(struct weft_match_side *s, struct weft_match_rec **spare)
+{
+	struct weft_match_link *l;
+	struct weft_match_entry *e;
+	struct weft_match_rec *r;
+
+	for (l = s->order.next; l != &s->order; l = l->next) {
+		e = WEFT_MATCH_LINKED(l);
+		e->slot = WEFT_MATCH_LOOSE;
+		while ((r = e->more)) {
+			e->more = r->more;
+			weft_match_rec_put(spare, r);
+		}
+	}
+	for (unsigned i = 0; i < WEFT_MATCH_SLOTS; i++) {
+		s->index[i].groups = 0;
+		s->index[i].upto = 0;
+	}
+	s->used = 0;
+	s->idle = 0;
+	weft_match_tables_free(s, -1);
 	weft_match_spares_free(spare);
 }
 
