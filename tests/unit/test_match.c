@@ -622,6 +622,44 @@ TEST(a_matcher_that_held_much_gives_the_memory_back_when_it_is_empty)
 	free(entries);
 }
 
+TEST(indexes_that_nobody_searches_are_forgotten_and_made_anew_when_somebody_does)
+{
+	enum { HELD = 6000, TAKEN = 4000 };
+	struct weft_match_entry *e = calloc(HELD, sizeof(*e));
+	struct plain_match m;
+	long with_indexes;
+
+	MUST(e);
+	alloc_reset();
+	plain_match_init(&m);
+	for (uint64_t i = 0; i < HELD; i++)
+		plain_match_add_arrival(&m, &(struct plain_head){ i % 7, i, 0 }, &e[i]);
+	/* Three shapes are searched far from the beginning: three indexes. */
+	CHECK(plain_match_look(&m, &(struct plain_head){ 5000 % 7, 5000, 0 }) == &e[5000]);
+	CHECK(plain_match_look(&m, &(struct plain_head){ ANY, 5001, 0 }) == &e[5001]);
+	CHECK(plain_match_look(&m, &(struct plain_head){ 6, 0, UINT64_MAX }) == &e[6]);
+	with_indexes = alloc_live;
+	/* From now on only the oldest is asked for. */
+	for (uint64_t i = 0; i < TAKEN; i++) {
+		MUST(plain_match_look(&m, &(struct plain_head){ ANY, 0, UINT64_MAX }) == &e[i]);
+		MUST(plain_match_remove(&m, &e[i]));
+	}
+	CHECK(alloc_live < with_indexes / 2);
+	/* And again by each shape: what is left, in its order. */
+	CHECK(!plain_match_look(&m, &(struct plain_head){ 5 % 7, 5, 0 }));
+	CHECK(plain_match_look(&m, &(struct plain_head){ 5000 % 7, 5000, 0 }) == &e[5000]);
+	CHECK(plain_match_look(&m, &(struct plain_head){ ANY, 4321, 0 }) == &e[4321]);
+	for (uint64_t src = 0; src < 7; src++) {
+		uint64_t first = TAKEN + (src + 7 - TAKEN % 7) % 7;
+
+		CHECK(plain_match_look(&m, &(struct plain_head){ src, 0, UINT64_MAX }) == &e[first]);
+	}
+	CHECK_EQ(m.arrivals, HELD - TAKEN);
+	plain_match_fini(&m);
+	CHECK_EQ(alloc_live, 0);
+	free(e);
+}
+
 TEST(what_is_on_neither_side_cannot_be_removed)
 {
 	struct weft_match_entry a = { 0 }, b = { 0 };
