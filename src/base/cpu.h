@@ -7,6 +7,9 @@
 #define WF_LINE 64              /* cache line of both CPU families */
 #define WF_PAIR 128             /* two lines: what adjacent-line prefetch moves at once */
 
+/* The slow way of a call that has a hot one: apart, so that the hot one need not save registers for it. */
+#define WF_SLOW __attribute__((noinline, cold))
+
 #define wf_likely(x) __builtin_expect(!!(x), 1)
 #define wf_unlikely(x) __builtin_expect(!!(x), 0)
 

@@ -223,23 +223,15 @@ static inline bool recv_hot(struct weft_port *p, const struct wf_head *want, voi
 	return taken;
 }
 
-int weft_recv(struct weft_port *at, weft_id from, uint64_t tag, void *data, size_t cap, weft_time until,
-	      struct weft_status *ret_st)
+WF_SLOW static int recv_slow(struct weft_port *at, weft_id from, struct wf_head want, void *data, size_t cap, weft_time until,
+			     struct weft_status *ret_st)
 {
-	struct wf_head want = { .src = from, .tag = tag, .ignore = tag == WEFT_ANY_TAG ? UINT64_MAX : 0 };
 	unsigned char pattern[WEFT_MATCH_HEAD_MAX];
 	struct wf_target t;
 	struct weft_status st;
 	struct wf_mem mem;
-	int r = recv_prepare(&at, "weft_recv");
+	int r;
 
-	if (wf_unlikely(r < 0))
-		return r;
-	if (wf_unlikely(!data && cap))
-		return weft_fail(-EINVAL, "data is NULL with a length");
-	if (wf_likely(at == wf_self.port && from && (from >> 52 != 0xfff || from == WEFT_ANY)) &&
-	    recv_hot(at, &want, data, cap, until, ret_st))
-		return 0;
 	if (wf_unlikely(from >> 52 == 0xfff || from == 0 || at->proto)) {
 		if (at->proto && at->proto->head_len)
 			return weft_fail(-EINVAL, "the port speaks %s: its header goes by weft_recv_post", at->proto->name);
@@ -256,6 +248,22 @@ int weft_recv(struct weft_port *at, weft_id from, uint64_t tag, void *data, size
 		ret_st->err = r;
 	}
 	return r;
+}
+
+int weft_recv(struct weft_port *at, weft_id from, uint64_t tag, void *data, size_t cap, weft_time until,
+	      struct weft_status *ret_st)
+{
+	struct wf_head want = { .src = from, .tag = tag, .ignore = tag == WEFT_ANY_TAG ? UINT64_MAX : 0 };
+	int r = recv_prepare(&at, "weft_recv");
+
+	if (wf_unlikely(r < 0))
+		return r;
+	if (wf_unlikely(!data && cap))
+		return weft_fail(-EINVAL, "data is NULL with a length");
+	if (wf_likely(at == wf_self.port && from && (from >> 52 != 0xfff || from == WEFT_ANY)) &&
+	    recv_hot(at, &want, data, cap, until, ret_st))
+		return 0;
+	return recv_slow(at, from, want, data, cap, until, ret_st);
 }
 
 int weft_buf_recv(struct weft_port *at, weft_id from, uint64_t tag, weft_time until, struct weft_buf **ret_buf,
@@ -440,22 +448,14 @@ static inline int post_hot(struct weft_port *p, const struct weft_op *op, struct
 	return taken ? WEFT_DONE : 0;
 }
 
-int weft_recv_post(struct weft_port *at, const struct weft_op *theirs, struct weft_req **ret_req, struct weft_status *ret_st)
+WF_SLOW static int recv_post_slow(struct weft_port *at, const struct weft_op *theirs, struct weft_req **ret_req,
+				  struct weft_status *ret_st)
 {
 	struct weft_req *r, *old = ret_req ? *ret_req : NULL;
 	struct weft_op op;
 	struct wf_mem mem;
-	int err = wf_enter();
+	int err = wf_op_read_recv(at, theirs, &op);
 
-	if (wf_unlikely(err < 0))
-		return err;
-	if (wf_likely(!at && ret_req && wf_op_plain(theirs))) {
-		err = post_hot(wf_self.port, theirs, ret_req, ret_st);
-		if (wf_likely(err != -EINTR))
-			return err;
-	}
-	at = at ? at : wf_self.port;
-	err = wf_op_read_recv(at, theirs, &op);
 	if (err == 0 && !op.msg)
 		err = wf_may_receive(at);
 	if (err == 0)
@@ -479,6 +479,20 @@ int weft_recv_post(struct weft_port *at, const struct weft_op *theirs, struct we
 	if (err < 0 && ret_req)
 		*ret_req = old;         /* untouched on error */
 	return err;
+}
+
+int weft_recv_post(struct weft_port *at, const struct weft_op *theirs, struct weft_req **ret_req, struct weft_status *ret_st)
+{
+	int r = wf_enter();
+
+	if (wf_unlikely(r < 0))
+		return r;
+	if (wf_likely(!at && ret_req && wf_op_plain(theirs))) {
+		r = post_hot(wf_self.port, theirs, ret_req, ret_st);
+		if (wf_likely(r != -EINTR))
+			return r;
+	}
+	return recv_post_slow(at ? at : wf_self.port, theirs, ret_req, ret_st);
 }
 
 /* A message went to @r: told by a carrier. False: @r has ended or waits until its memory is free again. */

@@ -481,21 +481,12 @@ static inline __attribute__((always_inline)) bool send_hot(weft_id to, uint64_t 
 	return true;
 }
 
-int weft_send_post(struct weft_port *from, const struct weft_op *theirs, struct weft_req **ret_req)
+WF_SLOW static int send_post_slow(struct weft_port *from, const struct weft_op *theirs, struct weft_req **ret_req)
 {
 	struct outgoing o;
 	struct weft_op op;
-	int r = wf_enter();
+	int r = wf_op_read_send(from, theirs, &op);
 
-	if (wf_unlikely(r < 0))
-		return r;
-	if (wf_likely(!from && wf_op_plain(theirs)) && send_hot(theirs->peer, theirs->tag, theirs->data, theirs->len)) {
-		if (ret_req)
-			*ret_req = NULL;
-		return WEFT_DONE;
-	}
-	from = from ? from : wf_self.port;
-	r = wf_op_read_send(from, theirs, &op);
 	if (r == 0)
 		r = prepare(&o, from, &op);
 	if (r < 0)
@@ -517,6 +508,20 @@ int weft_send_post(struct weft_port *from, const struct weft_op *theirs, struct 
 		return WEFT_DONE;
 	}
 	return 0;
+}
+
+int weft_send_post(struct weft_port *from, const struct weft_op *theirs, struct weft_req **ret_req)
+{
+	int r = wf_enter();
+
+	if (wf_unlikely(r < 0))
+		return r;
+	if (wf_likely(!from && wf_op_plain(theirs)) && send_hot(theirs->peer, theirs->tag, theirs->data, theirs->len)) {
+		if (ret_req)
+			*ret_req = NULL;
+		return WEFT_DONE;
+	}
+	return send_post_slow(from ? from : wf_self.port, theirs, ret_req);
 }
 
 /* Full mailbox: room may come in a moment; spilling costs a request. */
@@ -568,9 +573,26 @@ static int send_wait(struct weft_port *from, const struct weft_op *op, weft_time
 	return wf_finish(req, until, NULL);
 }
 
-int weft_send(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len, weft_time until)
+WF_SLOW static int send_slow(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len, weft_time until)
 {
 	struct weft_op op;
+
+	memset(&op, 0, sizeof(op));
+	op.peer = to;
+	op.tag = tag;
+	memcpy(&op.data, &data, sizeof(data));  /* only read */
+	op.len = len;
+	if (to == WEFT_ALL)
+		return weft_fail(-EOPNOTSUPP, "sending to WEFT_ALL is not served yet");
+	if (tag == WEFT_ANY_TAG && !from->proto)
+		return weft_fail(-EINVAL, "WEFT_ANY_TAG may not be sent");
+	if (from->proto && from->proto->head_len)
+		return weft_fail(-EINVAL, "the port speaks %s: its header goes by weft_send_post", from->proto->name);
+	return send_wait(from, &op, until);
+}
+
+int weft_send(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len, weft_time until)
+{
 	int r = wf_enter();
 
 	if (wf_unlikely(r < 0))
@@ -579,19 +601,7 @@ int weft_send(struct weft_port *from, weft_id to, uint64_t tag, const void *data
 		return weft_fail(-EDEADLK, "weft_send inside a callback: use weft_send_post");
 	if (wf_likely(!from && data) && send_hot(to, tag, data, len))
 		return 0;
-	memset(&op, 0, sizeof(op));
-	op.peer = to;
-	op.tag = tag;
-	memcpy(&op.data, &data, sizeof(data));  /* only read */
-	op.len = len;
-	from = from ? from : wf_self.port;
-	if (to == WEFT_ALL)
-		return weft_fail(-EOPNOTSUPP, "sending to WEFT_ALL is not served yet");
-	if (tag == WEFT_ANY_TAG && !from->proto)
-		return weft_fail(-EINVAL, "WEFT_ANY_TAG may not be sent");
-	if (from->proto && from->proto->head_len)
-		return weft_fail(-EINVAL, "the port speaks %s: its header goes by weft_send_post", from->proto->name);
-	return send_wait(from, &op, until);
+	return send_slow(from ? from : wf_self.port, to, tag, data, len, until);
 }
 
 int weft_buf_send(struct weft_port *from, weft_id to, uint64_t tag, struct weft_buf *buf, weft_time until)
