@@ -32,7 +32,7 @@ int weft_req_wait(struct weft_req **req, weft_time until, struct weft_status *re
 	r = *req;
 	if (!r)
 		return 0;
-	if (!wf_req_over(r) && !(hot(until) && wf_await_hot(req, 1) && wf_req_over(r))) {
+	if (!wf_req_over(r) && !(hot(until) && wf_await_hot(req, 1))) {
 		err = wf_await(req, 1, 1, until);
 		if (err == -EAGAIN || err == -ETIMEDOUT)
 			return wf_late(until);

@@ -322,7 +322,7 @@ bool wf_await_hot(struct weft_req **reqs, int n)
 
 		if (!r)
 			continue;
-		/* relaxed: who collects it acquires. */
+		/* relaxed: whoever ends a request here is inside the door, as we are now: D1, D2. */
 		while (!atomic_load_explicit(&r->over, memory_order_relaxed))
 			if (r->what != WF_RECV || r->at != p || !next_hot_locked(p, &work, &spins))
 				goto out;
