@@ -10,11 +10,6 @@
 #include "port/tell.h"
 #include "port/wait.h"
 
-static int check(void)
-{
-	return wf_enter();
-}
-
 static inline bool hot(weft_time until)
 {
 	return until != WEFT_NOW && !wf_self.in_callback;
@@ -23,7 +18,7 @@ static inline bool hot(weft_time until)
 int weft_req_wait(struct weft_req **req, weft_time until, struct weft_status *ret_st)
 {
 	struct weft_req *r;
-	int err = check();
+	int err = wf_enter();
 
 	if (wf_unlikely(err < 0))
 		return err;
@@ -46,7 +41,7 @@ int weft_req_wait(struct weft_req **req, weft_time until, struct weft_status *re
 int weft_req_wait_some(struct weft_req **reqs, int n, int min, int max, weft_time until, int *ret_which,
 		       struct weft_status *ret_st)
 {
-	int there = 0, taken = 0, err = check();
+	int there = 0, taken = 0, err = wf_enter();
 
 	if (err < 0)
 		return err;
@@ -77,7 +72,7 @@ int weft_req_wait_some(struct weft_req **reqs, int n, int min, int max, weft_tim
 
 int weft_req_peek(struct weft_req *req, struct weft_status *ret_st)
 {
-	int err = check();
+	int err = wf_enter();
 
 	if (err < 0)
 		return err;
@@ -118,7 +113,7 @@ int weft_req_free(struct weft_req *req)
 int weft_req_new(weft_done_fn done, struct weft_queue *queue, void *user, struct weft_req **ret_req)
 {
 	struct weft_req *r;
-	int err = check();
+	int err = wf_enter();
 
 	if (err < 0)
 		return err;
@@ -152,7 +147,7 @@ int weft_req_new(weft_done_fn done, struct weft_queue *queue, void *user, struct
 int weft_req_complete(struct weft_req *req, const struct weft_status *st)
 {
 	struct weft_status own;
-	int err = check();
+	int err = wf_enter();
 
 	if (err < 0)
 		return err;

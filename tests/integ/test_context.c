@@ -6,6 +6,8 @@
  */
 #include "crew.h"
 
+#include <sched.h>
+
 enum { LARGE = 1 << 20 };
 
 static struct weft_port *ctx_open(weft_ctx ctx, uint32_t flags)
@@ -383,6 +385,79 @@ TEST(a_members_end_is_told_as_an_event_and_harms_nothing_else_on_another_port)
 	member_ends(0, &tally);
 	job_end();
 	CHECK_EQ(tally.count, 1);
+}
+
+static void *tell_id_and_end(void *arg)
+{
+	*(weft_id *)arg = weft_self();
+	return NULL;
+}
+
+TEST(a_fragile_port_opened_after_a_member_has_ended_is_broken_from_the_beginning)
+{
+	struct weft_port_info info = { .size = sizeof(info) };
+	struct weft_port *port;
+	weft_id members[2];
+	uint64_t v = 1;
+
+	job_begin(0);
+	members[0] = weft_self();
+	thread_join(thread_start(tell_id_and_end, &members[1]));
+	MUST_OK(weft_port_open(WEFT(port_opts, .flags = WEFT_PORT_OWNED | WEFT_PORT_FRAGILE, .context = weft_ctx_new(),
+				    .members = members, .count = 2), &port));
+	CHECK_OK(weft_port_stat(port, &info));
+	CHECK_EQ(info.dead, 1);
+	CHECK_EQ(weft_recv(port, WEFT_ANY, 1, &v, 8, SOON, NULL), -ECONNRESET);
+	CHECK_EQ(weft_send(port, weft_at(0), 1, &v, 8, SOON), -ECONNRESET);
+	CHECK_OK(weft_port_close(port, SOON));
+	job_end();
+}
+
+/* One side opens its port of a new context while the other's first message for it is on its way. */
+struct early {
+	weft_id peer;
+	_Atomic(weft_ctx) context;
+	uint64_t rounds;
+};
+
+static void *send_early(void *arg)
+{
+	struct early *o = arg;
+	struct weft_port *from;
+	weft_ctx context, last = 0;
+
+	for (uint64_t i = 0; i < o->rounds; i++) {
+		while ((context = atomic_load(&o->context)) == last)
+			sched_yield();
+		last = context;
+		MUST_OK(weft_port_open(WEFT(port_opts, .flags = WEFT_PORT_OWNED, .context = context), &from));
+		MUST_OK(weft_send(from, o->peer, 1, &i, 8, SOON));
+		MUST_OK(weft_port_close(from, SOON));
+	}
+	return NULL;
+}
+
+TEST(opening_a_context_does_not_race_its_first_early_message)
+{
+	struct early o = { .rounds = test_scaled(3000) };
+	struct weft_port *port;
+	pthread_t thread;
+	uint64_t got;
+
+	job_begin(0);
+	o.peer = weft_self();
+	thread = thread_start(send_early, &o);
+	for (uint64_t i = 0; i < o.rounds; i++) {
+		weft_ctx context = weft_ctx_new();
+
+		atomic_store(&o.context, context);
+		MUST_OK(weft_port_open(WEFT(port_opts, .flags = WEFT_PORT_OWNED, .context = context), &port));
+		MUST_OK(weft_recv(port, WEFT_ANY, 1, &got, 8, SOON, NULL));
+		MUST_EQ(got, i);
+		MUST_OK(weft_port_close(port, SOON));
+	}
+	thread_join(thread);
+	job_end();
 }
 
 TEST_MAIN
