@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/tsan.h"
 #include "port/budget.h"
@@ -62,29 +61,22 @@ static struct weft_req *taker_locked(struct weft_port *p, const void *head, cons
 /* @r got its message (in r->st, with @err): it ends, or is told of and goes on. */
 static void taken_locked(struct weft_port *p, struct weft_req *r, int err)
 {
-	bool stays = r->flags & WEFT_REPEAT && r->where == WF_POSTED && err != -ENOMEM;
+	bool rests = wf_req_rests(r), stays = r->flags & WEFT_REPEAT && err != -ENOMEM;
 
-	if (stays && !(r->flags & WEFT_ALLOC) && r->mem.len) {
-		/* Its memory is the callback's until that returns; posted again then. */
-		wf_unmatch(p, &r->a.entry);
-		p->told_wants--;
-		r->where = WF_TELLING;
-		r->st.err = err;
-		r->st.flags |= WEFT_ST_MORE;
-		if (wf_req_repeat_locked(r, &r->st, true))
-			return;
-		r->where = WF_POSTED;
-		stays = false;
-	} else if (stays) {
-		r->st.err = err;
-		r->st.flags |= WEFT_ST_MORE;
-		stays = wf_req_repeat_locked(r, &r->st, false);
-		if (stays)
-			return;
-	}
-	if (r->where == WF_POSTED) {
+	if (!stays || rests) {          /* its memory is the callback's until that returns; posted again then */
 		wf_unmatch(p, &r->a.entry);
 		p->told_wants -= r->told;
+	}
+	if (stays) {
+		r->where = rests ? WF_TELLING : WF_POSTED;
+		r->st.err = err;
+		r->st.flags |= WEFT_ST_MORE;
+		if (wf_req_repeat_locked(r, &r->st, rests))
+			return;
+		if (!rests) {           /* no memory to go on */
+			wf_unmatch(p, &r->a.entry);
+			p->told_wants--;
+		}
 	}
 	wf_req_end_locked(r, err);
 }

@@ -498,7 +498,7 @@ int weft_recv_post(struct weft_port *at, const struct weft_op *theirs, struct we
 /* A message went to @r: told by a carrier. False: @r has ended or waits until its memory is free again. */
 static bool tell_one_locked(struct weft_req *r, int err)
 {
-	bool rests = !(r->flags & WEFT_ALLOC) && r->mem.len;
+	bool rests = wf_req_rests(r);
 
 	r->st.err = err;
 	r->st.flags |= WEFT_ST_MORE;

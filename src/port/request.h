@@ -49,6 +49,12 @@ void wf_req_unobserve(struct weft_req *r);      /* the post failed: undo that, a
 /* Its end, with st filled but for err. at's lock is held; r is not to be touched after. */
 void wf_req_end_locked(struct weft_req *r, int err);
 
+/* A repeating receive whose one memory cannot take the next message before its callback has returned. */
+static inline bool wf_req_rests(const struct weft_req *r)
+{
+	return r->flags & WEFT_REPEAT && !(r->flags & WEFT_ALLOC) && r->mem.len;
+}
+
 /* A repeating receive got a message: tell @st, the receive stays. @rests: not posted until the callback has returned with its
  * memory, when wf_recv_resume gets it; the port is pinned until then. False: it had to end (no memory). */
 bool wf_req_repeat_locked(struct weft_req *r, const struct weft_status *st, bool rests);

@@ -48,6 +48,7 @@ static inline void count_sent(struct weft_port *from, size_t len)
 	atomic_fetch_add_explicit(&from->sent_bytes, len, memory_order_relaxed);
 }
 
+/* @pointer: to the payload, if it goes into the cell; else what the cell points to. */
 static void fill(struct wf_cell *c, const struct outgoing *o, uint16_t kind, const void *pointer)
 {
 	unsigned char *body = c->body;
@@ -64,17 +65,10 @@ static void fill(struct wf_cell *c, const struct outgoing *o, uint16_t kind, con
 			memcpy(body, o->head, o->from->proto->head_len);
 		body += WF_HEAD_ROOM;
 	}
-	if (kind != WF_INLINE) {
+	if (kind != WF_INLINE)
 		memcpy(body, &pointer, sizeof(pointer));
-	} else if (o->mem.kind == WF_MEM_PLAIN) {
-		if (o->len)
-			memcpy(body, o->mem.plain, o->len);
-	} else {
-		struct wf_mem to = wf_mem_plain(body, o->len);
-
-		if (!wf_mem_copy(&to, &o->mem, o->len))
-			memset(body, 0, o->len);        /* a layout without pieces: checked when it was measured */
-	}
+	else if (o->len)
+		memcpy(body, pointer, o->len);
 }
 
 static inline void publish(struct weft_port *to, struct wf_cell *c, uint32_t pos)
@@ -299,8 +293,15 @@ static int start_eager(struct outgoing *o)
 		}
 		return r;
 	}
-	if (o->len <= room)
-		return enter(o, WF_INLINE, NULL, 0);
+	if (o->len <= room) {
+		unsigned char flat[WF_BODY];    /* a cell that is claimed must be filled: what may fail comes before */
+
+		if (o->mem.kind == WF_MEM_PLAIN)
+			return enter(o, WF_INLINE, o->mem.plain, 0);
+		to = wf_mem_plain(flat, o->len);
+		return wf_mem_copy(&to, &o->mem, o->len) ? enter(o, WF_INLINE, flat, 0)
+							 : weft_fail(-EINVAL, "op.layout gave no pieces");
+	}
 	if (!(atomic_load_explicit(&o->to->ring.tail, memory_order_relaxed) & WF_TAIL_BIG) &&
 	    !atomic_load_explicit(&o->to->big_wanted, memory_order_relaxed))
 		atomic_store_explicit(&o->to->big_wanted, true, memory_order_relaxed);

@@ -282,4 +282,27 @@ TEST(a_buffer_is_received_into_a_layout_and_a_layout_as_a_buffer)
 	job_end();
 }
 
+static int no_pieces(const struct weft_layout *l, size_t at, struct iovec *ret_iov, int max)
+{
+	(void)l, (void)at, (void)ret_iov, (void)max;
+	return 0;
+}
+
+TEST(a_layout_that_gives_no_pieces_is_refused_and_nothing_is_sent)
+{
+	static const size_t lens[] = { 8, 96, 4096 };
+
+	job_begin(0);
+	struct weft_port *from = port_new(0), *to = port_new(0);
+	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		struct weft_layout empty = { lens[i], no_pieces, NULL };
+
+		CHECK_EQ(weft_send_post(from, WEFT(op, .peer = port_id(to), .tag = 1, .layout = &empty), NULL), -EINVAL);
+		CHECK_NOTHING(to, WEFT_ANY, WEFT_ANY_TAG);
+	}
+	CHECK_OK(weft_port_close(from, SOON));
+	CHECK_OK(weft_port_close(to, SOON));
+	job_end();
+}
+
 TEST_MAIN

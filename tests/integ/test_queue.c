@@ -306,4 +306,33 @@ TEST(a_repeating_receive_with_alloc_gives_a_buffer_each_time)
 	job_end();
 }
 
+/* The end goes into a queue whose descriptor somebody asked for: that is a system call under the queue's lock. */
+static void *post_with_a_cancellation_pending(void *arg)
+{
+	struct sleeper *s = arg;
+	static uint64_t v = 6;
+
+	pthread_cancel(pthread_self());
+	s->n = weft_send_post(NULL, WEFT(op, .peer = weft_process(), .tag = 1, .data = &v, .len = 8, .queue = s->queue), NULL);
+	pthread_testcancel();
+	return NULL;
+}
+
+TEST(a_post_is_no_cancellation_point_and_leaves_the_queue_usable)
+{
+	struct weft_status st;
+	uint64_t got = 0;
+
+	job_begin(0);
+	struct sleeper s = { .queue = queue_new(), .n = -1 };
+	MUST(weft_queue_fd(s.queue) >= 0);
+	thread_join(thread_start(post_with_a_cancellation_pending, &s));
+	CHECK_EQ(s.n, 0);
+	CHECK_EQ(weft_queue_next(s.queue, SOON, &st, 1), 1);
+	CHECK_OK(weft_recv(weft_port_world(), WEFT_ANY, 1, &got, 8, SOON, NULL));
+	CHECK_EQ(got, 6);
+	CHECK_OK(weft_queue_close(s.queue));
+	job_end();
+}
+
 TEST_MAIN
