@@ -15,9 +15,7 @@ _Atomic uint32_t wf_ports_with_members;
 
 struct ending {
 	weft_id id;
-	struct weft_port *broken[16];   /* FRAGILE ports whose sends are to be taken back when no lock is held */
-	int count;
-	bool more;
+	bool broke;                     /* FRAGILE ports: their sends are to be taken back when no lock is held */
 };
 
 /* Receives at @p that only @id could have satisfied. What it published comes first. */
@@ -65,10 +63,7 @@ static void member_left_locked(struct weft_port *p, uint32_t index, struct endin
 	if (!(p->flags & WEFT_PORT_FRAGILE))
 		return;
 	break_locked(p);
-	if (x->count < (int)(sizeof(x->broken) / sizeof(*x->broken)))
-		x->broken[x->count++] = p;
-	else
-		x->more = true;
+	x->broke = true;
 }
 
 static void visit(struct weft_port *p, void *arg)
@@ -100,14 +95,29 @@ static void vacate(struct weft_port *p, void *arg)
 			atomic_store_explicit(&p->members->ids[i], 0, memory_order_relaxed);
 }
 
+/* A broken port with sends pending: no further ones are accepted there, so there is a last. */
+static void pick_broken(struct weft_port *p, void *arg)
+{
+	struct weft_port **ret = arg;
+
+	if (!*ret && atomic_load_explicit(&p->broken, memory_order_relaxed) && wf_sends_pending(p))
+		*ret = p;
+}
+
 void wf_id_ended(weft_id id, bool watched)
 {
 	struct ending x = { .id = id };
+	struct weft_port *p;
 
 	if (!watched && !atomic_load_explicit(&wf_ports_with_members, memory_order_relaxed))
 		return;
 	wf_port_each(visit, &x);
 	wf_port_each(vacate, &x);
-	for (int i = 0; i < x.count; i++)
-		wf_sends_cancel(x.broken[i], -ECONNRESET);
+	while (x.broke) {
+		p = NULL;
+		wf_port_each(pick_broken, &p);
+		if (!p)
+			break;
+		wf_sends_cancel(p, -ECONNRESET);
+	}
 }

@@ -413,6 +413,45 @@ TEST(a_fragile_port_opened_after_a_member_has_ended_is_broken_from_the_beginning
 	job_end();
 }
 
+static void *wait_for_go(void *arg)
+{
+	weft_id *ids = arg;
+	uint64_t v;
+
+	ids[1] = weft_self();
+	MUST_OK(weft_send(NULL, ids[0], 1, &ids[1], 8, SOON));
+	MUST_OK(weft_recv(NULL, ids[0], 2, &v, 8, SOON, NULL));
+	return NULL;
+}
+
+TEST(a_members_end_ends_the_sends_of_every_fragile_port_however_many)
+{
+	enum { PORTS = 40 };
+	struct weft_port *port[PORTS], *to;
+	struct weft_req *req[PORTS];
+	weft_id ids[2];
+	pthread_t thread;
+	uint64_t v = 1;
+
+	job_begin(0);
+	ids[0] = weft_self();
+	to = port_new(0);
+	thread = thread_start(wait_for_go, ids);
+	MUST_OK(weft_recv(NULL, WEFT_ANY, 1, &v, 8, SOON, NULL));
+	for (int i = 0; i < PORTS; i++) {
+		MUST_OK(weft_port_open(WEFT(port_opts, .flags = WEFT_PORT_FRAGILE, .members = ids, .count = 2), &port[i]));
+		MUST_OK(send_post(port[i], WEFT_SYNC, port_id(to), 1, &v, 8, &req[i]));
+	}
+	MUST_OK(weft_send(NULL, ids[1], 2, &v, 8, SOON));
+	thread_join(thread);
+	for (int i = 0; i < PORTS; i++) {
+		CHECK_EQ(weft_req_wait(&req[i], SOON, NULL), -ECONNRESET);
+		CHECK_OK(weft_port_close(port[i], SOON));
+	}
+	CHECK_OK(weft_port_close(to, SOON));
+	job_end();
+}
+
 /* One side opens its port of a new context while the other's first message for it is on its way. */
 struct early {
 	weft_id peer;
