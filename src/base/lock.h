@@ -5,6 +5,7 @@
  *         fence and tries again before it sleeps on held == 1: by F1 (fence.h) either its try
  *         finds 0 or the releaser finds it wanted and wakes one.
  * Edges   L1  release store of held -> acquire exchange: all that was done under the lock.
+ * Memory  who releases looks at the lock once more after it has let go: its memory must stay (ports, closed queues, statics).
  * Progress  barging is allowed: the woken one tries again; each release wakes while somebody wants it.
  * Tested  tests/stress/stress_lock.c, tests/unit/test_steps.c.
  */

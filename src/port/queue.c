@@ -25,7 +25,13 @@ struct weft_queue {
 	int fd;                         /* -1: nobody asked */
 	/* any thread, atomic */
 	_Atomic uint32_t naming;        /* operations that will end here; relaxed: counts */
+	/* under free_lock */
+	struct weft_queue *next_free;
 };
+
+/* Closed queues are kept for the next: who has added the last end may still be letting go of the lock (lock.h). */
+static struct wf_lock free_lock;
+static struct weft_queue *free_queues;
 
 void wf_queue_name(struct weft_queue *q)
 {
@@ -82,9 +88,16 @@ int weft_queue_open(struct weft_queue **ret_queue)
 		return r;
 	if (!ret_queue)
 		return weft_fail(-EINVAL, "ret_queue is NULL");
-	q = calloc(1, sizeof(*q));
+	wf_lock(&free_lock);
+	q = free_queues;
+	if (q)
+		free_queues = q->next_free;
+	wf_unlock(&free_lock);
+	if (!q)
+		q = calloc(1, sizeof(*q));
 	if (!q)
 		return weft_fail(-ENOMEM, "no memory for a queue");
+	atomic_store_explicit(&q->naming, 0, memory_order_relaxed);     /* lists and count were left empty */
 	q->fd = -1;
 	*ret_queue = q;
 	return 0;
@@ -225,9 +238,13 @@ int weft_queue_close(struct weft_queue *queue)
 			wf_buf_release(r->st.buf);
 		wf_req_put(r);
 	}
+	queue->count = 0;
 	wf_unlock(&queue->lock);
 	if (queue->fd >= 0)
 		syscall(SYS_close, queue->fd);
-	free(queue);
+	wf_lock(&free_lock);
+	queue->next_free = free_queues;
+	free_queues = queue;
+	wf_unlock(&free_lock);
 	return 0;
 }
