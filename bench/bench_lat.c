@@ -18,8 +18,7 @@ struct lat {
 	struct ring *rings, *touch_rings;
 	struct box *boxes;
 	struct weft_buf *buf; /* side 0 sets it while side 1 waits */
-	size_t size[32];
-	size_t sizes, largest;
+	struct sizes sizes;
 };
 
 struct lat_side {
@@ -32,51 +31,24 @@ struct lat_side {
 	void *mem;
 };
 
-static void lat_link(struct lat_side *s, struct link *l, const char *series, size_t n)
-{
-	double v;
-
-	link_check(l, s->side, s->mem, n);
-	v = measure_lat(l, s->side, s->mem, n);
-	if (s->side == 0)
-		sample(series, "lat", n, v);
-}
-
-/* The two that touch pages check what arrives themselves. */
-static void lat_touch(struct lat_side *s, size_t n)
-{
-	struct buf_link buf = buf_link(&s->send.l, s->send.peer, s->side == 0 ? s->x->buf : NULL, n);
-	uint64_t word = 0;
-	double v;
-
-	touch_set(&s->touch, &s->ring.l, s->x->buf->data, n);
-	v = measure_lat(&s->touch.ring.l, s->side, &word, sizeof(word));
-	if (s->side == 0)
-		sample("raw/touch", "lat", n, v);
-	v = measure_lat(&buf.w.l, s->side, s->mem, n);
-	if (s->side == 0) {
-		sample("weft/buf", "lat", n, v);
-		s->x->buf = buf.w.buf;
-	}
-}
-
 static void lat_size(struct lat_side *s, size_t n)
 {
 	struct lat *x = s->x;
 
-	lat_link(s, &s->ring.l, "raw/ring", n);
-	lat_link(s, &s->send.l, "weft/send", n);
+	lat_sample(&s->ring.l, s->side, s->mem, n, "raw/ring");
+	lat_sample(&s->send.l, s->side, s->mem, n, "weft/send");
 	if (n == 8) {
-		lat_link(s, &s->ring.l, "raw/ring-again", n);
-		lat_link(s, &s->posted.l, "weft/posted", n);
+		lat_sample(&s->ring.l, s->side, s->mem, n, "raw/ring-again");
+		lat_sample(&s->posted.l, s->side, s->mem, n, "weft/posted");
 	}
-	lat_link(s, &s->box.l, "raw/one-copy", n);
+	lat_sample(&s->box.l, s->side, s->mem, n, "raw/one-copy");
 	if (n < sizeof(uint64_t))
 		return;
 	if (s->side == 0 && weft_buf_get(n, WEFT_RAIL_ANY, &x->buf) < 0)
 		die("weft_buf_get of %zu bytes: %s", n, weft_last_error());
 	pthread_barrier_wait(&x->meet.both);
-	lat_touch(s, n);
+	touch_sample(&s->touch, &s->ring.l, s->side, x->buf->data, n, "raw/touch");
+	buf_sample(&s->send, s->side, &x->buf, n, "weft/buf");
 	pthread_barrier_wait(&x->meet.both);
 	if (s->side == 0)
 		must(weft_buf_put(x->buf), "weft_buf_put");
@@ -93,37 +65,27 @@ static void lat_side(int side, void *arg)
 			      .box = box_link(x->boxes, side),
 			      .send = weft_link_blocking(peer),
 			      .posted = weft_link_posted(peer),
-			      .mem = page_memory(x->largest) };
+			      .mem = page_memory(x->sizes.largest) };
 
 	for (int r = 0; r < repeats(); r++)
-		for (size_t i = 0; i < x->sizes; i++)
-			lat_size(&s, x->size[i]);
+		for (size_t i = 0; i < x->sizes.count; i++)
+			lat_size(&s, x->sizes.n[i]);
 	free(s.mem);
 	meet_leave(&x->meet);
 }
 
 int main(int argc, char **argv)
 {
-	static const size_t all[] = { 1,     8,	    64,	    256,      1024,	4096,
-				      16384, 65536, 262144, 1u << 20, 4u << 20, 16u << 20 };
 	struct lat x = { .rings = ring_pair_new(),
 			 .touch_rings = ring_pair_new(),
-			 .boxes = shared_memory(2 * sizeof(struct box)) };
+			 .boxes = shared_memory(2 * sizeof(struct box)),
+			 .sizes = sizes_of(argc, argv) };
 
 	bench_start();
 	if (cpu_count() < 2) {
 		puts("skip thread-lat-8 fewer than 2 cores\nskip thread-lat-8-posted fewer than 2 cores\n"
 		     "skip handover-1m fewer than 2 cores");
 		return 0;
-	}
-	for (int i = 1; i < argc && x.sizes < COUNT(x.size); i++)
-		x.size[x.sizes++] = strtoul(argv[i], NULL, 0);
-	for (size_t i = 0; argc < 2 && i < COUNT(all); i++)
-		x.size[x.sizes++] = all[i];
-	for (size_t i = 0; i < x.sizes; i++) {
-		if (!x.size[i])
-			die("usage: bench_lat [SIZE...]");
-		x.largest = x.size[i] > x.largest ? x.size[i] : x.largest;
 	}
 	must_init();
 	meet_init(&x.meet);

@@ -3,12 +3,11 @@
  * Three children, each with 10,000 threads of 64 KiB stack: they wait for each other only; each has
  * joined weft and then waits as before; each waits in weft_recv, which is the mark. What they take
  * more than the first, divided by their number, are the figures. Counted: anonymous memory, and
- * shared memory whether mapped here or only reserved in a memfd this process holds. All threads
+ * shared memory whether touched here or only reserved (charged.h). All threads
  * first touch the same depth of stack, so that stacks cancel out.
  */
+#include "charged.h"
 #include "weft_link.h"
-#include <dirent.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 #define THREADS 10000
@@ -51,49 +50,6 @@ static void *waiting_main(void *arg)
 	else
 		pthread_barrier_wait(&w.over);
 	return NULL;
-}
-
-/* One figure of /proc/self/status, in bytes. */
-static double status_bytes(const char *field)
-{
-	FILE *f = fopen("/proc/self/status", "r");
-	char line[256];
-	unsigned long kib = 0;
-
-	while (f && fgets(line, sizeof(line), f))
-		if (!strncmp(line, field, strlen(field)))
-			kib = strtoul(line + strlen(field), NULL, 10);
-	if (f)
-		fclose(f);
-	return (double)kib * 1024;
-}
-
-/* What the memfds of this process hold, touched or reserved. */
-static double memfd_bytes(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	struct dirent *e;
-	double sum = 0;
-
-	while (d && (e = readdir(d))) {
-		char path[300], target[300] = "";
-		struct stat st;
-
-		snprintf(path, sizeof(path), "/proc/self/fd/%s", e->d_name);
-		if (readlink(path, target, sizeof(target) - 1) > 0 && !strncmp(target, "/memfd:", 7) &&
-		    !stat(path, &st))
-			sum += (double)st.st_blocks * 512;
-	}
-	if (d)
-		closedir(d);
-	return sum;
-}
-
-static double memory_bytes(void)
-{
-	double mapped = status_bytes("RssShmem:"), reserved = memfd_bytes();
-
-	return status_bytes("RssAnon:") + (mapped > reserved ? mapped : reserved);
 }
 
 /* Wait until all are asleep in weft, or the figure would lack what going to sleep takes. */
@@ -140,14 +96,14 @@ static double waiting_bytes(enum kind kind)
 		must_init();
 		weft_self();
 	}
-	before = memory_bytes();
+	before = private_bytes();
 	for (size_t i = 0; i < THREADS; i++)
 		if (pthread_create(&t[i], &attr, waiting_main, (void *)(uintptr_t)i))
 			return -1;
 	pthread_barrier_wait(&w.ready);
 	if (kind == RECEIVING)
 		until_parked();
-	after = memory_bytes();
+	after = private_bytes();
 	release(t);
 	if (kind != BARE)
 		must_fini();

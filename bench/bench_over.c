@@ -11,40 +11,12 @@
  *       switches per message: below 1, not every receiver slept. Then the same without these 20 us
  *       (-turn), and what weft's own choice, to spin first, makes of it (-default).
  */
-#include "turns.h"
-#include "weft_link.h"
+#include "weft_turn.h"
 #include <sys/resource.h>
-
-static void message_prepare(struct turn *t, int side)
-{
-	t->name[side] = weft_self();
-	if (!t->name[side])
-		die("weft_self: %s", weft_last_error());
-}
-
-static void message_give(struct turn *t, int side, uint32_t i)
-{
-	uint64_t number = i;
-
-	must(weft_send(NULL, t->name[!side], LINK_TAG, &number, sizeof(number), WEFT_FOREVER), "weft_send");
-}
-
-static void message_take(struct turn *t, int side, uint32_t i)
-{
-	uint64_t number = 0;
-
-	must(weft_recv(NULL, t->name[!side], LINK_TAG, &number, sizeof(number), WEFT_FOREVER, NULL),
-	     "weft_recv");
-	if (number != i)
-		die("message %u arrived as %llu", i, (unsigned long long)number);
-}
 
 #define REST_NS 20000
 
 static const struct turn_way futex_way = { .give = futex_give, .take = futex_take };
-static const struct turn_way message_way = { .prepare = message_prepare,
-					     .give = message_give,
-					     .take = message_take };
 static const struct turn_way futex_rested = { .give = futex_give, .take = futex_take, .rest_ns = REST_NS };
 static const struct turn_way message_rested = { .prepare = message_prepare,
 						.give = message_give,

@@ -10,14 +10,6 @@ struct rate {
 	struct ring *rings;
 };
 
-static void rate_link(struct link *l, int side, void *mem, const char *series)
-{
-	double v = measure_rate(l, side, mem);
-
-	if (side == 0)
-		sample(series, "rate", 8, v);
-}
-
 static void rate_side(int side, void *arg)
 {
 	struct rate *x = arg;
@@ -29,10 +21,10 @@ static void rate_side(int side, void *arg)
 	window_check(&send.l, side);
 	window_check(&posted.l, side);
 	for (int r = 0; r < repeats(); r++) {
-		rate_link(&ring.l, side, mem, "raw/ring");
-		rate_link(&send.l, side, mem, "weft/send");
-		rate_link(&ring.l, side, mem, "raw/ring-again");
-		rate_link(&posted.l, side, mem, "weft/posted");
+		rate_sample(&ring.l, side, mem, "raw/ring");
+		rate_sample(&send.l, side, mem, "weft/send");
+		rate_sample(&ring.l, side, mem, "raw/ring-again");
+		rate_sample(&posted.l, side, mem, "weft/posted");
 	}
 	free(mem);
 	meet_leave(&x->meet);

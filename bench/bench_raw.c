@@ -39,17 +39,10 @@ static void ring_side(int side, void *arg)
 {
 	struct ring_link k = ring_link(arg, side);
 	void *mem = page_memory(LARGEST);
-	double v;
 
-	for (size_t i = 0; i < COUNT(sizes); i++) {
-		link_check(&k.l, side, mem, sizes[i]);
-		v = measure_lat(&k.l, side, mem, sizes[i]);
-		if (side == 0)
-			sample("raw/ring", "lat", sizes[i], v);
-	}
-	v = measure_rate(&k.l, side, mem);
-	if (side == 0)
-		sample("raw/ring", "rate", 8, v);
+	for (size_t i = 0; i < COUNT(sizes); i++)
+		lat_sample(&k.l, side, mem, sizes[i], "raw/ring");
+	rate_sample(&k.l, side, mem, "raw/ring");
 	free(mem);
 }
 
@@ -66,14 +59,8 @@ static void box_side(int side, void *arg)
 	struct box_link k = box_link(arg, side);
 	void *mem = page_memory(LARGEST);
 
-	for (size_t i = 0; i < COUNT(sizes); i++) {
-		double v;
-
-		link_check(&k.l, side, mem, sizes[i]);
-		v = measure_lat(&k.l, side, mem, sizes[i]);
-		if (side == 0)
-			sample("raw/one-copy", "lat", sizes[i], v);
-	}
+	for (size_t i = 0; i < COUNT(sizes); i++)
+		lat_sample(&k.l, side, mem, sizes[i], "raw/one-copy");
 	free(mem);
 }
 

@@ -1,7 +1,7 @@
 /* measure.h - how everything in bench/ is measured.
  *
- * A link is one side of a way to carry messages. Two threads, pinned to different cores, run the
- * same steps over it; side 0 holds the clock, side 1 answers:
+ * A link is one side of a way to carry messages. Two threads, or two processes (proc.h), pinned to
+ * different cores, run the same steps over it; side 0 holds the clock, side 1 answers:
  *   lat   half a round trip in ns; each side sends back the memory it received into, so the
  *         bytes really cross between the cores both ways
  *   rate  8 B messages in thousands per second: windows of 64, then an answer of 8 B
@@ -319,6 +319,48 @@ static inline void link_check(struct link *l, int side, unsigned char *mem, size
 		wrong += mem[i] != (unsigned char)(i * 7 + n);
 	if (wrong)
 		die("side %d: %zu of %zu bytes arrived wrong", side, wrong, n);
+}
+
+/* Checked, measured, told: what most programs do with a link. Both sides call it alike. */
+static inline void lat_sample(struct link *l, int side, void *mem, size_t n, const char *series)
+{
+	double v;
+
+	link_check(l, side, mem, n);
+	v = measure_lat(l, side, mem, n);
+	if (side == 0)
+		sample(series, "lat", n, v);
+}
+
+static inline void rate_sample(struct link *l, int side, void *mem, const char *series)
+{
+	double v = measure_rate(l, side, mem);
+
+	if (side == 0)
+		sample(series, "rate", 8, v);
+}
+
+/* The sizes a program is to measure: those of its command line, or all. */
+struct sizes {
+	size_t n[32], count, largest;
+};
+
+static inline struct sizes sizes_of(int argc, char **argv)
+{
+	static const size_t all[] = { 1,     8,	    64,	    256,      1024,	4096,
+				      16384, 65536, 262144, 1u << 20, 4u << 20, 16u << 20 };
+	struct sizes s = { .count = 0 };
+
+	for (int i = 1; i < argc && s.count < COUNT(s.n); i++)
+		s.n[s.count++] = strtoul(argv[i], NULL, 0);
+	for (size_t i = 0; argc < 2 && i < COUNT(all); i++)
+		s.n[s.count++] = all[i];
+	for (size_t i = 0; i < s.count; i++) {
+		if (!s.n[i])
+			die("usage: %s [SIZE...]", argv[0]);
+		s.largest = s.n[i] > s.largest ? s.n[i] : s.largest;
+	}
+	return s;
 }
 
 /* ---- two threads on two cores ---- */

@@ -35,6 +35,12 @@ RAW_OF = {
     ("weft/callback", "ends"): "weft/send", ("weft/handoff", "ends"): "weft/send",
     ("weft/senders-2", "rate"): "weft/senders-1", ("weft/senders-4", "rate"): "weft/senders-1",
     ("weft/senders-8", "rate"): "weft/senders-1",
+    ("weft/proc-send", "lat"): "raw/proc-ring", ("weft/proc-posted", "lat"): "raw/proc-ring-again",
+    ("weft/proc-buf", "lat"): "raw/proc-touch", ("weft/proc-cold", "lat"): "raw/proc-cold",
+    ("weft/proc-send", "rate"): "raw/proc-ring", ("weft/proc-posted", "rate"): "raw/proc-ring-again",
+    ("weft/pairs-4", "rate"): "weft/pairs-1", ("weft/pairs-16", "rate"): "weft/pairs-1",
+    ("weft/procs-8", "lat"): "raw/futex-8", ("weft/procs-8-fifo", "lat"): "raw/futex-8-fifo",
+    ("weft/idle", "bytes"): "raw/process", ("weft/joined", "bytes"): "raw/process",
 }
 
 
@@ -62,16 +68,22 @@ def spread(values):
 
 
 class Mark:
-    """One mark: ratios (or plain figures) in pairs with what they are measured against."""
+    """One mark: ratios (or plain figures) in pairs with what they are measured against.
 
-    def __init__(self, name, limit, values, raws, note="", doubt=None):
+    @doubt: why it does not count in this run; @fault: what else it asks for and has not got.
+    """
+
+    def __init__(self, name, limit, values, raws, note="", doubt=None, fault=None):
         self.name, self.limit, self.values, self.note, self.doubt = name, limit, values, note, doubt
+        self.fault = fault
         self.value = statistics.median(values) if values else None
         self.raw = statistics.median(raws) if raws else None
         self.spread = spread(values)
 
     def met(self):
         bound = float(self.limit[2:])
+        if self.fault:
+            return False
         return self.value <= bound if self.limit.startswith("<=") else self.value >= bound
 
     def verdict(self):
@@ -91,22 +103,26 @@ def ratios(own, raw):
     return [a / b for a, b in pairs], [b for _, b in pairs]
 
 
-def ratio_mark(s, name, limit, own, raw, metric, doubt=None):
-    a, b = s.get(own, metric, 8), s.get(raw, metric, 8)
+def ratio_mark(s, name, limit, own, raw, metric, doubt=None, size=8):
+    a, b = s.get(own, metric, size), s.get(raw, metric, size)
     note = f"weft {number(statistics.median(a))}, raw {number(statistics.median(b))} {UNITS[metric]}" if a and b else ""
     return Mark(name, limit, *ratios(a, b), note, doubt)
 
 
-def handover_mark(s, lat8):
+def handover_mark(s, name, lat8, where=""):
     """Against weft's own 8 B and the raw reads: what touching the pages adds to a raw ring."""
-    own, send, ring = s.get("weft/buf", "lat", MIB), s.get("weft/send", "lat", 8), s.get("raw/ring", "lat", 8)
-    touch = s.get("raw/touch", "lat", MIB)
+    own, send = s.get(f"weft/{where}buf", "lat", MIB), s.get(f"weft/{where}send", "lat", 8)
+    touch, ring = s.get(f"raw/{where}touch", "lat", MIB), s.get(f"raw/{where}ring", "lat", 8)
     base = [w + t - r for w, t, r in zip(send, touch, ring)]
-    doubt = None if lat8.verdict() == "ok" else "weft's own 8 B, which it is measured against, is short of thread-lat-8"
     note = ""
     if own and base:
         note = f"weft {number(statistics.median(own))} ns; weft's 8 B and raw reads {number(statistics.median(base))} ns"
-    return Mark("handover-1m", "<=1.5", *ratios(own, base), note, doubt)
+    return Mark(name, "<=1.5", *ratios(own, base), note, own_doubt(lat8))
+
+
+def own_doubt(mark):
+    """A mark against weft's own figure counts only where that figure meets its own."""
+    return None if mark.verdict() == "ok" else f"weft's own figure, which it is measured against, is short of {mark.name}"
 
 
 def match_mark(s, say):
@@ -145,6 +161,58 @@ def scale_mark(s):
     return Mark("scale-16", ">=0.85", [e / o for e, o in zip(eight, one)], raw, note, doubt)
 
 
+def stream_mark(s, rate8):
+    own, base = s.get("weft/stream", "rate", 65536), s.get("weft/proc-send", "rate", 8)
+    note = ""
+    if own and base:
+        note = f"{number(statistics.median(own))} thousand/s of 64 KiB, 8 B messages {number(statistics.median(base))}"
+    return Mark("handover-stream", ">=0.6", *ratios(own, base), note, own_doubt(rate8))
+
+
+def pairs_mark(s, rate8):
+    one, many = s.get("weft/pairs-1", "rate", 8), s.get("weft/pairs-16", "rate", 8)
+    fault = f"spread {100 * spread(many):.0f} %, more than 20" if spread(many) > 0.2 else None
+    note = ""
+    if one and many:
+        note = (f"{number(statistics.median(many))} thousand/s over 16 pairs, spread {100 * spread(many):.0f} %; "
+                f"one pair {number(statistics.median(one))}")
+    return Mark("pairs-16", ">=0.8", *ratios(many, one), note, own_doubt(rate8), fault)
+
+
+def over_mark(s):
+    late = s.get("weft/procs-8", "p999", 8)
+    fault = None
+    if late and statistics.median(late) > 1e6:
+        fault = f"p99.9 of a turn is {number(statistics.median(late) / 1e6)} ms, more than 1"
+    m = ratio_mark(s, "over-8", "<=0.3", "weft/procs-8", "raw/futex-8", "lat")
+    m.fault = fault
+    if late:
+        m.note += f"; p99.9 of a turn {number(statistics.median(late) / 1000)} us"
+    return m
+
+
+def process_marks(s):
+    lat8 = ratio_mark(s, "proc-lat-8", "<=1.20", "weft/proc-send", "raw/proc-ring", "lat")
+    rate8 = ratio_mark(s, "rate-8", ">=0.5", "weft/proc-send", "raw/proc-ring", "rate")
+    sizes = [("64", 64, "1.15"), ("256", 256, "1.15"), ("4k", 4096, "1.15"), ("64k", 65536, "1.10"), ("1m", MIB, "1.10")]
+    idle = [v / MIB for v in s.get("weft/idle", "bytes", 0)]
+    bare = [v / MIB for v in s.get("raw/process", "bytes", 0)]
+    return [
+        lat8,
+        ratio_mark(s, "proc-lat-8-posted", "<=1.35", "weft/proc-posted", "raw/proc-ring-again", "lat"),
+        *[ratio_mark(s, f"proc-lat-{name}", f"<={limit}", "weft/proc-send", "raw/proc-ring", "lat", size=size)
+          for name, size, limit in sizes],
+        rate8,
+        ratio_mark(s, "rate-8-window", ">=0.4", "weft/proc-posted", "raw/proc-ring-again", "rate"),
+        handover_mark(s, "handover-1m-procs", lat8, "proc-"),
+        stream_mark(s, rate8),
+        ratio_mark(s, "handover-64m-cold", "<=1", "weft/proc-cold", "raw/proc-cold", "lat", size=64 * MIB),
+        pairs_mark(s, rate8),
+        over_mark(s),
+        Mark("rss-idle", "<=4", idle, bare, "MiB, the program itself and libc included"),
+    ]
+
+
 def all_marks(s, say):
     lat8 = ratio_mark(s, "thread-lat-8", "<=1.20", "weft/send", "raw/ring", "lat")
     idle, port = s.get("weft/idle", "cpu", 0), s.get("weft/port", "bytes", 10000)
@@ -153,13 +221,14 @@ def all_marks(s, say):
         ratio_mark(s, "thread-lat-8-posted", "<=1.35", "weft/posted", "raw/ring-again", "lat"),
         ratio_mark(s, "thread-rate-8", ">=0.5", "weft/send", "raw/ring", "rate"),
         ratio_mark(s, "thread-rate-8-window", ">=0.4", "weft/posted", "raw/ring-again", "rate"),
-        handover_mark(s, lat8),
+        handover_mark(s, "handover-1m", lat8),
         match_mark(s, say),
         ratio_mark(s, "over-1000", "<=0.6", "weft/pairs-500", "raw/futex-500", "lat"),
         park_mark(s),
         Mark("idle-cpu", "<=1", idle, [100.0] if idle else [], "% of a core"),
         Mark("port-memory", "<=4096", port, s.get("raw/thread", "bytes", 10000), "B more than a bare thread, each"),
         scale_mark(s),
+        *process_marks(s),
     ]
 
 
@@ -175,6 +244,8 @@ def print_marks(s, marks, names, say):
             say(f"info {m.name}: {reason or 'no samples, its program broke'}")
         else:
             say(f"info {m.name}: {m.note}; spread {100 * m.spread:.1f} % over {len(m.values)}")
+            if m.fault:
+                say(f"info {m.name}: {m.fault}")
             if m.verdict() == "skip":
                 say(f"info {m.name}: does not count in this run: {m.doubt}")
         count[m.verdict()] += 1
@@ -194,14 +265,21 @@ def print_beside(s, names, say):
         if own is not None and base:
             say(f"info {series} {metric}: {number(own)} {unit}, {own / base:.2f} of {RAW_OF[series, metric]}")
 
+    def table(title, where, columns):
+        """Latency over size; the columns in which weft stands beside its limit, and their ratios."""
+        series = [c.replace("/", f"/{where}") for c in columns]
+        beside = [(i, series.index(RAW_OF[c, "lat"])) for i, c in enumerate(series) if (c, "lat") in RAW_OF]
+        say(f"info {title}, ns: {'size':>9} " + " ".join(f"{c:>12}" for c in columns) + "   send/ring  buf/touch")
+        for size in sorted({k[2] for k in s.values if k[:2] == (f"weft/{where}send", "lat")}):
+            v = [median(c, "lat", size) for c in series]
+            q = [v[a] / v[b] if v[a] and v[b] else None for a, b in beside]
+            say(f"info {title}, ns: {size:>9} " + " ".join(f"{number(x):>12}" for x in v) +
+                "   " + "  ".join(f"{number(x):>9}" for x in q))
+
     if "sizes" in names:
-        columns = ["raw/ring", "raw/one-copy", "weft/send", "raw/touch", "weft/buf"]
-        say(f"info latency, ns: {'size':>9} " + " ".join(f"{c:>12}" for c in columns) + "   send/ring  buf/touch")
-        for size in sorted({k[2] for k in s.values if k[:2] == ("weft/send", "lat")}):
-            v = [median(c, "lat", size) for c in columns]
-            q = [a / b if a and b else None for a, b in ((v[2], v[0]), (v[4], v[3]))]
-            say(f"info latency, ns: {size:>9} " + " ".join(f"{number(x):>12}" for x in v) +
-                f"   {number(q[0]):>9}  {number(q[1]):>9}")
+        table("threads", "", ["raw/ring", "raw/one-copy", "weft/send", "raw/touch", "weft/buf"])
+    if "proc-sizes" in names:
+        table("processes", "proc-", ["raw/ring", "weft/send", "raw/touch", "weft/buf"])
     if "over-1000" in names:
         share("weft/pairs-500-other", "lat", 8, "ns")
     if "park-8" in names:
@@ -210,6 +288,22 @@ def print_beside(s, names, say):
     if "port-memory" in names and s.get("weft/port-joined", "bytes", 10000):
         say(f"info port-memory of threads that joined and wait outside of weft: "
             f"{number(median('weft/port-joined', 'bytes', 10000))} B each")
+    if "handover-stream" in names:
+        for size in (4096, 65536, MIB):
+            if median("weft/stream", "rate", size):
+                say(f"info handover-stream of {size_text(size)}: {number(median('weft/stream', 'rate', size))} thousand/s")
+    if "pairs-16" in names:
+        share("weft/pairs-4", "rate", 8, "thousand/s")
+    if "over-8" in names:
+        share("weft/procs-8-fifo", "lat", 8, "ns")
+        for series in ("raw/futex-8-procs", "weft/procs-8", "weft/procs-8-fifo"):
+            if median(series, "p50", 8):
+                say(f"info over-8 {series}: half a turn over the run {number(median(series, 'lat', 8))} ns; of single turns "
+                    f"p50 {number(median(series, 'p50', 8))}, p99.9 {number(median(series, 'p999', 8))} ns")
+    if "rss-idle" in names:
+        for series in ("raw/process", "weft/joined", "weft/idle", "weft/idle-pss"):
+            if median(series, "bytes", 0):
+                say(f"info rss-idle {series}: {median(series, 'bytes', 0) / MIB:.2f} MiB")
     if "senders" in names:
         for n in (2, 4, 8):
             share(f"weft/senders-{n}", "rate", 8, "thousand/s")

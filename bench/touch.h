@@ -82,6 +82,19 @@ static inline void touch_set(struct touch_link *k, struct link *plain, void *mem
 	k->touch = touch_of(n);
 }
 
+/* Half a hand-over by word of a raw ring; the pages are checked with every turn. */
+static inline void touch_sample(struct touch_link *k, struct link *plain, int side, void *mem, size_t n,
+				const char *series)
+{
+	uint64_t word = 0;
+	double v;
+
+	touch_set(k, plain, mem, n);
+	v = measure_lat(&k->ring.l, side, &word, sizeof(word));
+	if (side == 0)
+		sample(series, "lat", n, v);
+}
+
 /* ---- weft buffers ---- */
 
 struct buf_link {
@@ -120,6 +133,20 @@ static inline struct buf_link buf_link(struct link *plain, weft_id peer, struct 
 					 .peer = peer,
 					 .buf = buf },
 				  .touch = touch_of(n) };
+}
+
+/* Half a hand-over of the buffer itself. Side 0 has it before and after; side 1's @buf is not looked at. */
+static inline void buf_sample(struct weft_link *plain, int side, struct weft_buf **buf, size_t n,
+			      const char *series)
+{
+	struct buf_link k = buf_link(&plain->l, plain->peer, side == 0 ? *buf : NULL, n);
+	uint64_t word = 0;
+	double v = measure_lat(&k.w.l, side, &word, sizeof(word));
+
+	if (side != 0)
+		return;
+	sample(series, "lat", n, v);
+	*buf = k.w.buf;
 }
 
 #endif

@@ -40,21 +40,43 @@ struct turn_thread {
 	uint64_t end;
 };
 
-static inline void futex_give(struct turn *t, int side, uint32_t i)
+/* @local: FUTEX_PRIVATE_FLAG between threads, 0 between processes. */
+static inline void word_give(struct turn *t, int side, uint32_t i, int local)
 {
 	_Atomic uint32_t *w = side == 0 ? &t->word0 : &t->word1;
 
 	atomic_store_explicit(w, i, memory_order_release); /* T1 */
-	syscall(SYS_futex, w, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	syscall(SYS_futex, w, FUTEX_WAKE | local, 1, NULL, NULL, 0);
 }
 
-static inline void futex_take(struct turn *t, int side, uint32_t i)
+static inline void word_take(struct turn *t, int side, uint32_t i, int local)
 {
 	_Atomic uint32_t *w = side == 0 ? &t->word1 : &t->word0;
 	uint32_t seen;
 
 	while ((seen = atomic_load_explicit(w, memory_order_acquire)) != i) /* T1 */
-		syscall(SYS_futex, w, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+		syscall(SYS_futex, w, FUTEX_WAIT | local, seen, NULL, NULL, 0);
+}
+
+static inline void futex_give(struct turn *t, int side, uint32_t i)
+{
+	word_give(t, side, i, FUTEX_PRIVATE_FLAG);
+}
+
+static inline void futex_take(struct turn *t, int side, uint32_t i)
+{
+	word_take(t, side, i, FUTEX_PRIVATE_FLAG);
+}
+
+/* Between processes, over memory that both have mapped. */
+static inline void shared_futex_give(struct turn *t, int side, uint32_t i)
+{
+	word_give(t, side, i, 0);
+}
+
+static inline void shared_futex_take(struct turn *t, int side, uint32_t i)
+{
+	word_take(t, side, i, 0);
 }
 
 static inline void rest(uint32_t ns)

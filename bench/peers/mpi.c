@@ -62,17 +62,10 @@ static void side_measure(struct link *l, int side, const char *series)
 {
 	static const size_t sizes[] = { 8, 4096, 65536, 1u << 20 };
 	void *mem = page_memory(1u << 20);
-	double v;
 
-	for (size_t i = 0; i < COUNT(sizes); i++) {
-		link_check(l, side, mem, sizes[i]);
-		v = measure_lat(l, side, mem, sizes[i]);
-		if (side == 0)
-			sample(series, "lat", sizes[i], v);
-	}
-	v = measure_rate(l, side, mem);
-	if (side == 0)
-		sample(series, "rate", 8, v);
+	for (size_t i = 0; i < COUNT(sizes); i++)
+		lat_sample(l, side, mem, sizes[i], series);
+	rate_sample(l, side, mem, series);
 	free(mem);
 }
 

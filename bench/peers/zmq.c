@@ -31,7 +31,6 @@ static void zmq_side(int side, void *arg)
 	struct zmq_link k = { .l = { .send = zmq_link_send, .recv = zmq_link_recv },
 			      .socket = zmq_socket(context, ZMQ_PAIR) };
 	void *mem = page_memory(1u << 20);
-	double v;
 
 	(void)arg;
 	if (side == 0 && zmq_bind(k.socket, "inproc://pair"))
@@ -39,15 +38,9 @@ static void zmq_side(int side, void *arg)
 	pthread_barrier_wait(&bound);
 	if (side == 1 && zmq_connect(k.socket, "inproc://pair"))
 		die("zmq_connect: %s", zmq_strerror(errno));
-	for (size_t i = 0; i < COUNT(sizes); i++) {
-		link_check(&k.l, side, mem, sizes[i]);
-		v = measure_lat(&k.l, side, mem, sizes[i]);
-		if (side == 0)
-			sample(series, "lat", sizes[i], v);
-	}
-	v = measure_rate(&k.l, side, mem);
-	if (side == 0)
-		sample(series, "rate", 8, v);
+	for (size_t i = 0; i < COUNT(sizes); i++)
+		lat_sample(&k.l, side, mem, sizes[i], series);
+	rate_sample(&k.l, side, mem, series);
 	free(mem);
 	zmq_close(k.socket);
 }

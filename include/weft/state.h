@@ -1,4 +1,4 @@
-/* weft/state.h - what goes on, seen from inside the process (from outside it: not served yet). */
+/* weft/state.h - what goes on, seen from inside the process or from outside. */
 #ifndef WEFT_STATE_H
 #define WEFT_STATE_H
 
@@ -23,7 +23,7 @@ struct weft_stats {
 	uint64_t dir_messages;
 };
 
-enum { WEFT_STATE_PORT = 1, WEFT_STATE_QUEUED, WEFT_STATE_RAIL, WEFT_STATE_PEER, WEFT_STATE_WAITER };
+enum { WEFT_STATE_PORT = 1, WEFT_STATE_QUEUED, WEFT_STATE_RAIL, WEFT_STATE_PEER, WEFT_STATE_WAITER, WEFT_STATE_PROCESS };
 
 struct weft_state_item {
 	uint32_t size, kind;            /* WEFT_STATE_* */
@@ -36,7 +36,14 @@ struct weft_state_item {
 struct weft_state;
 
 int weft_stats_get(const struct weft_port *port, struct weft_stats *ret_stats);         /* [nb] NULL: the whole process; set its size */
-int weft_state_open(pid_t pid, struct weft_state **ret_state WEFT_GIVES);               /* a sample of this process; another one: -EOPNOTSUPP */
+
+/**
+ * weft_state_open - a sample of this process (@pid 0 or its own) or of another one, which takes no part in it: it may be stopped,
+ * or hang. Another process needs no weft_init here.
+ * Returns 0; -ESRCH: there is no such process; -EPERM: it may not be looked at; -ENOENT: it does not use weft;
+ * -EPROTO: it runs another version of weft; -EINVAL; -ENOMEM; of this process as weft_stats_get.
+ */
+int weft_state_open(pid_t pid, struct weft_state **ret_state WEFT_GIVES);
 int weft_state_next(struct weft_state *state, struct weft_state_item *ret_item);        /* set its size. 0: one item; WEFT_DONE: no more */
 int weft_state_close(struct weft_state *state WEFT_TAKES);      /* [nb] */
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 bool wf_fence_free;
+bool wf_fence_global;
 
 void wf_fence_init(bool try_membarrier)
 {
@@ -27,5 +28,18 @@ void wf_fence_slow(void)
 void wf_fence_heavy(void)
 {
 	if (!wf_fence_free || syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) < 0)
+		wf_fence_slow();
+}
+
+void wf_fence_init_global(void)
+{
+	wf_fence_global = wf_fence_free && syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
+}
+
+void wf_fence_heavy_far(void)
+{
+	if (!wf_fence_global)
+		wf_fence_heavy();
+	else if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) < 0)
 		wf_fence_slow();
 }

@@ -37,6 +37,11 @@ void wf_fence_init(bool try_membarrier);
 void wf_fence_slow(void);               /* the symmetric variant */
 void wf_fence_heavy(void);
 
+/* Towards other processes: light there needs wf_fence_global at both ends (else both are slow), heavy reaches every process that has it. */
+extern bool wf_fence_global;            /* set when the process joins others, then constant */
+void wf_fence_init_global(void);
+void wf_fence_heavy_far(void);          /* within the process, and among those of the host */
+
 static inline void wf_fence_light(void)
 {
 #if WF_TSAN

@@ -10,4 +10,8 @@
 int wf_futex_wait(_Atomic uint32_t *word, uint32_t while_equal, weft_time until);
 void wf_futex_wake(_Atomic uint32_t *word, int how_many);
 
+/* The same on a word in memory that other processes share. */
+int wf_futex_wait_far(_Atomic uint32_t *word, uint32_t while_equal, weft_time until);
+void wf_futex_wake_far(_Atomic uint32_t *word, int how_many);
+
 #endif

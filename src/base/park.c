@@ -14,10 +14,12 @@
 
 #define CROWD_NS 300            /* a sched_yield that took so much longer than twice the shortest let another thread run */
 #define CROWD_SKIPS 15          /* waits that do not spin after a crowd was met */
+#define FAR_SLEEP WEFT_S         /* at most, where other processes write the word */
 #define PATIENCE_NS 1000        /* between two such questions when alone */
 
 _Atomic unsigned wf_spins = 16;
 _Atomic uint32_t wf_parked;
+bool wf_park_far;
 _Thread_local unsigned wf_spin_skip;
 static _Thread_local unsigned crowds;   /* waits in a row that met one */
 static _Atomic unsigned spins_per_us = 16;
@@ -76,6 +78,14 @@ bool wf_linger_more(struct wf_linger *w)
 	return after - w->began < wf_knob(WF_KNOB_ALONE_NS);
 }
 
+static int sleep_far(struct wf_parker *p, weft_time until)
+{
+	weft_time bound = wf_now() + FAR_SLEEP;
+	int r = wf_futex_wait_far(&p->word, 1, until < bound ? until : bound);
+
+	return until < bound ? r : 0;
+}
+
 /* The loop stands apart from the cleanup's setjmp, which may clobber locals beside it. */
 static int sleep_on(struct wf_parker *p, weft_time until)
 {
@@ -87,8 +97,13 @@ static int sleep_on(struct wf_parker *p, weft_time until)
 
 		wf_step("park sleep");
 		pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &old);
-		r = wf_futex_wait(&p->word, 1, until);
+		if (wf_park_far)
+			r = sleep_far(p, until);
+		else
+			r = wf_futex_wait(&p->word, 1, until);
 		pthread_setcanceltype(old, NULL);
+		if (wf_park_far)
+			break;          /* whatever the word says, look: it may have been written by who should not */
 	}
 	wf_park_end(p);
 	return r;
@@ -128,6 +143,9 @@ bool wf_wake(struct wf_parker *p)
 		return false;
 	if (atomic_exchange_explicit(&p->word, 0, memory_order_acq_rel) != 1)
 		return false;
-	wf_futex_wake(&p->word, 1);
+	if (wf_park_far)
+		wf_futex_wake_far(&p->word, 1);
+	else
+		wf_futex_wake(&p->word, 1);
 	return true;
 }

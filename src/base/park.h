@@ -5,7 +5,7 @@
  * the core (longer than it takes alone: one ran). Alone it spins on up to alone_ns; in a crowd it yields
  * a few times; then it is time to sleep. (docs/performance.md)
  *
- * Sleeping (struct wf_parker, one per thread, in a line of its own, never unmapped):
+ * Sleeping (struct wf_parker, one per thread, in a line that others seldom write, never unmapped):
  *
  *     sleeper                                   waker
  *     wf_park_begin: word = 1
@@ -35,8 +35,12 @@
 #include "base/fence.h"
 
 struct wf_parker {
-	_Alignas(WF_LINE) _Atomic uint32_t word;        /* 1: asleep or about to be */
+	_Atomic uint32_t word;                  /* 1: asleep or about to be */
 };
+
+/* Park words lie where other processes see them (net/local/board.h), who wake as we do. Set once, before anybody sleeps. A faulty process could
+ * write 1 behind a waker's 0: sleeps are then bounded. */
+extern bool wf_park_far;
 
 #define WF_COLD_RECEIVES 32
 

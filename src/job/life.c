@@ -1,4 +1,4 @@
-/* life.c - a process's life in its job, which is a job of one. */
+/* life.c - a process's life in its job: a job of one, or that of the agent that started it. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -11,12 +11,14 @@
 #include "base/log.h"
 #include "base/park.h"
 #include "base/tsan.h"
+#include "job/others.h"
 #include "mem/pool.h"
 #include "port/budget.h"
 #include "port/context.h"
 #include "port/listener.h"
 #include "port/op.h"
 #include "port/open.h"
+#include "port/sample.h"
 #include "port/self.h"
 #include "port/table.h"
 #include "port/tell.h"
@@ -46,6 +48,7 @@ static void in_child(void)
 	if (atomic_load_explicit(&wf_life, memory_order_relaxed) != WF_OUT)
 		atomic_store_explicit(&wf_life, WF_CHILD, memory_order_relaxed);
 	atomic_store_explicit(&wf_pool_bound, 0, memory_order_relaxed);
+	wf_board_blank();
 	memset(&wf_self, 0, sizeof(wf_self));
 }
 
@@ -82,21 +85,22 @@ static void register_once(void)
 	atexit(at_exit);
 }
 
-static int open_world(void)
+static int open_world(uint32_t count)
 {
 	/* Not from the heap: a program that ends without weft_fini has leaked nothing. */
-	static _Alignas(struct wf_members) char room[sizeof(struct wf_members) + sizeof(weft_id)];
+	static _Alignas(struct wf_members) char room[sizeof(struct wf_members) + WF_PROCESSES * sizeof(weft_id)];
 	struct wf_members *m = (struct wf_members *)(void *)room;
 	int r;
 
 	atomic_init(&m->refs, 2);       /* never the last */
-	m->count = 1;
-	atomic_init(&m->ids[0], wf_process_id);
+	m->count = count;
+	for (uint32_t i = 0; i < count; i++)
+		atomic_init(&m->ids[i], (weft_id)(i + 1) << 32);
 	r = wf_port_make(wf_process_id, 0, NULL, &world);
 	if (r < 0)
 		return r;
 	world->members = m;
-	world->index = 0;
+	world->index = (uint32_t)(wf_process_id >> 32) - 1;
 	world->shared = true;
 	wf_slot_set(wf_process_id, world);
 	return 0;
@@ -120,26 +124,43 @@ static int check(const struct weft_init_opts *o)
 static int join_job(const struct weft_init_opts *o)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	int r;
+	uint32_t process = 1, count = 1;
+	int r, others;
 
 	wf_log_init(o->log);
+	others = wf_others_offered(&process, &count);
+	if (others < 0)
+		return others;
 	r = wf_knob_init(o->knobs);
+	if (r == 0)
+		r = wf_board_make();
 	if (r == 0)
 		r = wf_slab_setup(WF_SLAB_REQ, sizeof(struct weft_req));
 	if (r == 0)
 		r = wf_slab_setup(WF_SLAB_RECORD, sizeof(struct wf_record));
 	if (r == 0)
-		r = wf_table_init((weft_id)1 << 32);
+		r = wf_table_init((weft_id)process << 32);
+	if (r == 0)
+		wf_fence_init(wf_knob(WF_KNOB_MEMBARRIER));
+	if (r == 0 && others)
+		r = wf_others_prepare(process);
 	if (r == 0)
 		r = wf_pool_init((size_t)wf_knob(WF_KNOB_POOL));
 	if (r < 0)
 		return r;
-	wf_fence_init(wf_knob(WF_KNOB_MEMBARRIER));
 	wf_tsan_init();
 	wf_park_init();
 	wf_budget_init(o->budget ? o->budget : (size_t)wf_knob(WF_KNOB_BUDGET), (size_t)wf_knob(WF_KNOB_EAGER));
 	pthread_once(&once, register_once);
-	r = open_world();
+	wf_state_show();
+	r = open_world(count);
+	if (r == 0 && others) {
+		r = wf_others_join(process, count);
+		if (r < 0) {
+			wf_port_end(world, WEFT_NOW);
+			world = NULL;
+		}
+	}
 	if (r < 0) {
 		wf_pool_fini();
 		return r;
@@ -147,7 +168,7 @@ static int join_job(const struct weft_init_opts *o)
 	if (o->name)
 		strncpy(world->name, o->name, sizeof(world->name) - 1);
 	wf_knob_fix(1);
-	wf_log(WF_INFO, "joined: a job of one, budget %zu, membarrier %s", wf_budget.limit,
+	wf_log(WF_INFO, "joined: process %u of %u, budget %zu, membarrier %s", process, count, wf_budget.limit,
 	       wf_fence_free ? "granted" : "not used");
 	return 0;
 }
@@ -197,11 +218,13 @@ static void leave_job(void)
 		wf_port_end(wf_self.port, WEFT_NOW);
 	wf_port_end(world, WEFT_NOW);
 	wf_listener_stop();
+	wf_others_leave();
 	wf_callbacks_run();             /* ends told in the last moment */
 	world = NULL;
 	wf_self.port = NULL;
 	wf_self.id = 0;
 	wf_pool_fini();
+	wf_board_blank();
 	wf_knob_fix(0);
 }
 

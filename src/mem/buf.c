@@ -1,12 +1,6 @@
 /* buf.c - who has a buffer: the public calls, and lending and handing over for the core. See buf.h.
  *
- * Shape   One word per handle says everything. Its low bits are a state; above them three counts of
- *         views that others have of it, by how far each has come.
- *
- *           FREE --get--> HELD --send--> SENDING --> SENT --delivered--> HELD
- *            ^             | put                                          |
- *            +-------------+------ put while lent: PUT, FREE with the last view
- *
+ * Shape   One word per handle says everything: a state, and counts of views (word.h).
  *         A view is a handle without memory of its own. It goes through the same states; when it
  *         becomes free its buffer's count goes down. A view may be lent again: views form a tree.
  *         Whoever changes the state does it by compare-and-swap where misuse may race with it (put,
@@ -31,25 +25,13 @@
 #include "base/tsan.h"
 #include "mem/poison.h"
 #include "mem/pool.h"
-
-enum { NONE, FREE, HELD, SENDING, SENT, PUT, STATE_MASK = 15 };
-enum { PHASE_SENDING, PHASE_SENT, PHASE_WITH, COUNT_BITS = 20 };
-
-#define COUNT_MAX (((uint64_t)1 << COUNT_BITS) - 1)
-
-static uint64_t one(unsigned phase)
-{
-	return (uint64_t)1 << (4 + COUNT_BITS * phase);
-}
-
-static uint64_t count(uint64_t word, unsigned phase)
-{
-	return word >> (4 + COUNT_BITS * phase) & COUNT_MAX;
-}
+#include "mem/segment.h"
+#include "mem/share.h"
+#include "mem/word.h"
 
 static uint64_t lent(uint64_t word)
 {
-	return count(word, PHASE_SENDING) + count(word, PHASE_SENT) + count(word, PHASE_WITH);
+	return wf_count(word, WF_PHASE_SENDING) + wf_count(word, WF_PHASE_SENT) + wf_count(word, WF_PHASE_WITH);
 }
 
 static struct wf_buf *inner(struct weft_buf *buf)
@@ -59,18 +41,9 @@ static struct wf_buf *inner(struct weft_buf *buf)
 
 static size_t room(const struct wf_buf *b)
 {
-	return b->class ? (size_t)1 << b->class : b->view.room;
-}
-
-static void state_set(struct wf_buf *b, uint64_t state)
-{
-	atomic_store_explicit(&b->word, state, memory_order_relaxed);
-}
-
-/* From *@word to @next; if it is no longer *@word, that is told instead. */
-static inline bool word_swap(struct wf_buf *b, uint64_t *word, uint64_t next, memory_order order)
-{
-	return atomic_compare_exchange_strong_explicit(&b->word, word, next, order, memory_order_relaxed);
+	if (wf_likely(wf_buf_class(b)))
+		return (size_t)1 << wf_buf_class(b);
+	return wf_buf_far(b) ? b->far.room : b->view.room;
 }
 
 int wf_buf_alloc(size_t len, struct weft_buf **ret_buf)
@@ -86,7 +59,7 @@ int wf_buf_alloc(size_t len, struct weft_buf **ret_buf)
 	b->pub.data = b->home;
 	b->pub.len = len;
 	b->pub.cap = (size_t)1 << b->class;
-	state_set(b, HELD);
+	wf_word_set(b, WF_BUF_HELD);
 	wf_unpoison(b->home, b->pub.cap);
 	*ret_buf = &b->pub;
 	return 0;
@@ -98,11 +71,11 @@ static bool view_end(struct wf_buf *b, unsigned phase)
 	uint64_t w;
 
 	wf_user_releases(b);
-	w = atomic_fetch_sub_explicit(&b->word, one(phase), memory_order_acq_rel);      /* E1, E2 */
-	if (w - one(phase) != PUT)
+	w = atomic_fetch_sub_explicit(&b->word, wf_count_one(phase), memory_order_acq_rel);   /* E1, E2 */
+	if (w - wf_count_one(phase) != WF_BUF_PUT)
 		return false;
 	wf_user_acquires(b);
-	state_set(b, FREE);             /* a put, unlent buffer is nobody's but ours */
+	wf_word_set(b, WF_BUF_FREE);    /* a put, unlent buffer is nobody's but ours */
 	return true;
 }
 
@@ -112,8 +85,8 @@ static inline void memory_home(struct wf_buf *b)
 	wf_pool_home(b);
 }
 
-/* View @v has ended, and with it, perhaps, what it was a view of. Kept out of the way of plain buffers. */
-static __attribute__((noinline)) void view_home(struct wf_buf *v)
+/* View @v has ended, and with it, perhaps, what it was a view of: that, if it is free now. */
+static struct wf_buf *view_home(struct wf_buf *v)
 {
 	while (!v->class) {
 		struct wf_buf *of = v->view.of;
@@ -121,29 +94,49 @@ static __attribute__((noinline)) void view_home(struct wf_buf *v)
 
 		wf_depot_put(WF_DEPOT_HANDLE, &v->link);
 		if (!view_end(of, phase))
-			return;
+			return NULL;
 		v = of;
 	}
-	memory_home(v);
+	return v;
 }
 
-/* @b is free by its word: its memory goes to the pool, or back to the buffer it is a view of. */
+/* Kept out of the way of plain buffers: views, others' buffers, big ones. */
+static __attribute__((noinline)) void odd_home(struct wf_buf *b)
+{
+	if (!b->class)
+		b = view_home(b);
+	if (!b)
+		return;
+	if (wf_buf_far(b))
+		wf_share_return(b);
+	else
+		memory_home(b);
+}
+
+/* @b is free by its word: its memory goes to the pool, home to another process, or back to the buffer it is a view of. */
 static inline void buf_home(struct wf_buf *b)
 {
-	if (wf_likely(b->class))
+	if (wf_likely(b->class - 1u < WF_CLASS_CHUNK))
 		memory_home(b);
 	else
-		view_home(b);
+		odd_home(b);
+}
+
+void wf_buf_home(struct wf_buf *b)
+{
+	buf_home(b);
 }
 
 static int drop_refuse(uint64_t word)
 {
-	switch (word & STATE_MASK) {
-	case PUT:
+	switch (word & WF_BUF_STATE) {
+	case WF_BUF_PUT:
 		return weft_fail(-EBUSY, "this buffer was put before; others still have it");
-	case SENDING:
-	case SENT:
+	case WF_BUF_SENDING:
+	case WF_BUF_SENT:
 		return weft_fail(-EBUSY, "this buffer is being sent");
+	case WF_BUF_AWAY:
+		return weft_fail(-EBUSY, "this buffer was handed to another process");
 	default:
 		return weft_fail(-EINVAL, "this buffer is in the pool: it was put before");
 	}
@@ -156,11 +149,11 @@ static __attribute__((noinline)) int drop_slow(struct wf_buf *b, uint64_t word)
 
 	wf_user_releases(b);
 	do {
-		if ((word & STATE_MASK) != HELD)
+		if ((word & WF_BUF_STATE) != WF_BUF_HELD)
 			return drop_refuse(word);
-		next = word == HELD ? FREE : word - HELD + PUT;         /* views may end while we try */
-	} while (!word_swap(b, &word, next, memory_order_acq_rel));     /* E1, E2 */
-	if (next == FREE) {
+		next = word == WF_BUF_HELD ? WF_BUF_FREE : word - WF_BUF_HELD + WF_BUF_PUT;     /* views may end while we try */
+	} while (!wf_word_swap(b, &word, next, memory_order_acq_rel));  /* E1, E2 */
+	if (next == WF_BUF_FREE) {
 		wf_user_acquires(b);
 		buf_home(b);
 	}
@@ -170,9 +163,9 @@ static __attribute__((noinline)) int drop_slow(struct wf_buf *b, uint64_t word)
 /* The holder is done with @b. */
 static inline int buf_drop(struct wf_buf *b)
 {
-	uint64_t word = HELD;
+	uint64_t word = WF_BUF_HELD;
 
-	if (wf_unlikely(!word_swap(b, &word, FREE, memory_order_acquire)))      /* E1 */
+	if (wf_unlikely(!wf_word_swap(b, &word, WF_BUF_FREE, memory_order_acquire)))   /* E1 */
 		return drop_slow(b, word);
 	wf_user_acquires(b);
 	buf_home(b);
@@ -190,25 +183,27 @@ void wf_buf_release(struct weft_buf *buf)
 /* May @b be sent, as far as its word and what its holder wrote go? */
 static int send_check(const struct wf_buf *b, uint64_t word, bool keep)
 {
-	switch (word & STATE_MASK) {
-	case HELD:
+	switch (word & WF_BUF_STATE) {
+	case WF_BUF_HELD:
 		break;
-	case PUT:
+	case WF_BUF_PUT:
 		return weft_fail(-EBUSY, "this buffer was put before; others still have it");
-	case SENDING:
-	case SENT:
+	case WF_BUF_SENDING:
+	case WF_BUF_SENT:
 		return weft_fail(-EBUSY, "this buffer is being sent already");
+	case WF_BUF_AWAY:
+		return weft_fail(-EBUSY, "this buffer was handed to another process");
 	default:
 		return weft_fail(-EINVAL, "this buffer is in the pool");
 	}
-	if (!keep && word != HELD)
+	if (!keep && word != WF_BUF_HELD)
 		return weft_fail(-EBUSY, "this buffer is lent: only WEFT_KEEP may send it");
 	if (b->pub.len > room(b))
 		return weft_fail(-EINVAL, "a length of %zu in a buffer of %zu", b->pub.len, room(b));
 	if (b->pub.data != b->home)
 		return weft_fail(-EINVAL, "the data pointer of a buffer was changed");
-	if (keep && lent(word) >= COUNT_MAX)
-		return weft_fail(-EAGAIN, "this buffer is lent %llu times", (unsigned long long)COUNT_MAX);
+	if (keep && lent(word) >= WF_COUNT_MAX)
+		return weft_fail(-EAGAIN, "this buffer is lent %llu times", (unsigned long long)WF_COUNT_MAX);
 	return 0;
 }
 
@@ -220,7 +215,7 @@ static int view_new(struct wf_buf *b, struct weft_buf **ret_carry)
 	int r = wf_depot_get(WF_DEPOT_HANDLE, &l);
 
 	if (r < 0) {
-		view_end(b, PHASE_SENDING);
+		view_end(b, WF_PHASE_SENDING);
 		return weft_fail(r, "no memory to lend a buffer");
 	}
 	v = wf_pool_buf(l);
@@ -228,10 +223,10 @@ static int view_new(struct wf_buf *b, struct weft_buf **ret_carry)
 	v->view.room = b->pub.len;
 	v->home = b->home;
 	v->class = 0;
-	v->phase = PHASE_SENDING;
+	v->phase = WF_PHASE_SENDING;
 	v->pub.data = b->home;
 	v->pub.len = v->pub.cap = b->pub.len;
-	state_set(v, SENDING);
+	wf_word_set(v, WF_BUF_SENDING);
 	*ret_carry = &v->pub;
 	return 0;
 }
@@ -249,8 +244,8 @@ int wf_buf_send_begin(struct weft_buf *buf, bool keep, struct weft_buf **ret_car
 		r = send_check(b, word, keep);
 		if (wf_unlikely(r < 0))
 			return r;
-		next = keep ? word + one(PHASE_SENDING) : SENDING;
-	} while (!word_swap(b, &word, next, memory_order_acquire));     /* E1 */
+		next = keep ? word + wf_count_one(WF_PHASE_SENDING) : WF_BUF_SENDING;
+	} while (!wf_word_swap(b, &word, next, memory_order_acquire));  /* E1 */
 	wf_user_acquires(b);
 	if (keep)
 		return view_new(b, ret_carry);
@@ -259,23 +254,16 @@ int wf_buf_send_begin(struct weft_buf *buf, bool keep, struct weft_buf **ret_car
 	return 0;
 }
 
-/* @v's buffer counts it by @phase from now on. Relaxed: only a view's end frees the memory. */
-static void view_move(struct wf_buf *v, unsigned phase)
-{
-	atomic_fetch_add_explicit(&v->view.of->word, one(phase) - one(v->phase), memory_order_relaxed);
-	v->phase = (uint8_t)phase;
-}
-
 struct weft_buf *wf_buf_send_undo(struct weft_buf *carry)
 {
 	struct wf_buf *b = inner(carry);
 
 	/* A view that had been with a receiver before stays his. */
-	if (b->class || b->phase == PHASE_WITH) {
-		state_set(b, HELD);
+	if (b->class || b->phase == WF_PHASE_WITH) {
+		wf_word_set(b, WF_BUF_HELD);
 		return carry;
 	}
-	state_set(b, FREE);
+	wf_word_set(b, WF_BUF_FREE);
 	buf_home(b);
 	return NULL;
 }
@@ -284,23 +272,23 @@ void wf_buf_sent(struct weft_buf *carry)
 {
 	struct wf_buf *b = inner(carry);
 
-	state_set(b, SENT);
-	if (!b->class && b->phase == PHASE_SENDING)
-		view_move(b, PHASE_SENT);
+	wf_word_set(b, WF_BUF_SENT);
+	if (!b->class && b->phase == WF_PHASE_SENDING)
+		wf_view_move(b, WF_PHASE_SENT);
 }
 
 void wf_buf_delivered(struct weft_buf *carry)
 {
 	struct wf_buf *b = inner(carry);
 
-	state_set(b, HELD);
-	if (!b->class && b->phase != PHASE_WITH)
-		view_move(b, PHASE_WITH);
+	wf_word_set(b, WF_BUF_HELD);
+	if (!b->class && b->phase != WF_PHASE_WITH)
+		wf_view_move(b, WF_PHASE_WITH);
 }
 
 bool wf_buf_is_shared(const struct weft_buf *carry)
 {
-	return !((const struct wf_buf *)(const void *)carry)->class;
+	return !wf_buf_class((const struct wf_buf *)(const void *)carry);
 }
 
 int weft_buf_get(size_t len, int rail, struct weft_buf **ret_buf)
@@ -324,31 +312,42 @@ int weft_buf_put(struct weft_buf *buf)
 	return buf_drop(b);
 }
 
+/* How far the slowest of its views is. @taken: of those that count as sent, how many are known to be further. */
+static int lent_state(uint64_t word, uint64_t taken)
+{
+	if (wf_count(word, WF_PHASE_SENDING))
+		return WEFT_BUF_SENDING;
+	if (wf_count(word, WF_PHASE_SENT) > taken)
+		return WEFT_BUF_SENT;
+	return lent(word) ? WEFT_BUF_WITH_RECEIVER : WEFT_BUF_IDLE;
+}
+
 int weft_buf_state(const struct weft_buf *buf)
 {
 	struct wf_buf *b = wf_space_handle(buf);
-	uint64_t word = b ? atomic_load_explicit(&b->word, memory_order_acquire) : NONE;        /* E1 */
+	uint64_t word = b ? atomic_load_explicit(&b->word, memory_order_acquire) : WF_BUF_NONE, taken = 0;      /* E1 */
 
-	switch (word & STATE_MASK) {
-	case SENDING:
+	/* What happens to views in other processes is not told: it has to be looked at. */
+	if (wf_unlikely(lent(word) && wf_segments_shared())) {
+		wf_share_collect();
+		taken = wf_share_taken(b);
+		word = atomic_load_explicit(&b->word, memory_order_acquire);                    /* E1 */
+	}
+	switch (word & WF_BUF_STATE) {
+	case WF_BUF_SENDING:
 		return WEFT_BUF_SENDING;
-	case SENT:
+	case WF_BUF_SENT:
+	case WF_BUF_AWAY:
 		return WEFT_BUF_SENT;
-	case HELD:
-	case PUT:
+	case WF_BUF_HELD:
+	case WF_BUF_PUT:
 		break;
 	default:
 		return weft_fail(-EINVAL, b ? "this buffer is in the pool" : "not a buffer of weft's");
 	}
-	/* Lent several times: as far as the slowest. */
-	if (count(word, PHASE_SENDING))
-		return WEFT_BUF_SENDING;
-	if (count(word, PHASE_SENT))
-		return WEFT_BUF_SENT;
-	if (count(word, PHASE_WITH))
-		return WEFT_BUF_WITH_RECEIVER;
-	wf_user_acquires(b);
-	return WEFT_BUF_IDLE;
+	if (!lent(word))
+		wf_user_acquires(b);
+	return lent_state(word, taken);
 }
 
 struct weft_buf *weft_buf_of(const void *mem)
@@ -358,6 +357,6 @@ struct weft_buf *weft_buf_of(const void *mem)
 
 	if (!b)
 		return NULL;
-	state = atomic_load_explicit(&b->word, memory_order_relaxed) & STATE_MASK;
-	return state == NONE || state == FREE ? NULL : &b->pub;
+	state = atomic_load_explicit(&b->word, memory_order_relaxed) & WF_BUF_STATE;
+	return state == WF_BUF_NONE || state == WF_BUF_FREE || state == WF_BUF_AWAY ? NULL : &b->pub;
 }

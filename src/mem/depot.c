@@ -10,6 +10,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "mem/share.h"
+
 struct depot {
 	alignas(WF_PAIR) pthread_mutex_t lock;
 	struct wf_link *chains;         /* under lock; of kind.batch objects each */
@@ -125,8 +127,7 @@ static struct wf_link *take_one_locked(struct depot *d)
 	return l;
 }
 
-/* The calling thread's cache, made now if need be; NULL: none to be had, use the depot. */
-static struct wf_cache *cache_mine(void)
+struct wf_cache *wf_depot_cache(void)
 {
 	struct wf_cache *c = wf_cache;
 
@@ -188,6 +189,7 @@ static void cache_end(void *cache)
 {
 	struct wf_cache *c = cache;
 
+	wf_share_flush();
 	wf_depot_flush();
 	for (int i = 0; i < WF_DEPOTS; i++)
 		if (c->mag[i].batch)
@@ -235,6 +237,27 @@ static struct wf_link *refill(struct depot *d, struct wf_mag *m)
 	return m->top ? mag_pop(m) : NULL;
 }
 
+bool wf_depot_take(int which, struct wf_link **ret_link)
+{
+	struct depot *d = &depots[which];
+	struct wf_cache *c = wf_depot_cache();
+	struct wf_mag *m = c ? &c->mag[which] : NULL;
+
+	if (m && !m->top && m->spare) {
+		m->top = m->spare;
+		m->spare = NULL;
+		m->n = m->batch;
+	}
+	if (m && m->top) {
+		*ret_link = mag_pop(m);
+		return true;
+	}
+	if (m)
+		mag_grant(d, m);
+	*ret_link = refill(d, m);
+	return *ret_link;
+}
+
 int wf_depot_get_slow(int which, struct wf_link **ret_link)
 {
 	struct depot *d = &depots[which];
@@ -245,33 +268,23 @@ int wf_depot_get_slow(int which, struct wf_link **ret_link)
 
 	if (!atomic_load_explicit(&d->ready, memory_order_acquire))     /* R1 */
 		return -ENOTCONN;
-	c = cache_mine();
-	m = c ? &c->mag[which] : NULL;
-	if (m && m->spare) {
-		m->top = m->spare;
-		m->spare = NULL;
-		m->n = m->batch;
-		*ret_link = mag_pop(m);
+	if (wf_depot_take(which, ret_link))
 		return 0;
-	}
-	if (m)
-		mag_grant(d, m);
-	l = refill(d, m);
-	if (!l) {
-		n = d->kind.fill(which, d->kind.batch ? d->kind.batch : 1, &list);
-		if (n < 0)
-			return n;
-		l = list;
-		if (m && m->batch && !m->top) {
-			m->top = l->next;
-			m->n = (unsigned)n - 1;
-		} else {
-			for (list = l->next; n > 1; n--) {
-				struct wf_link *next = list->next;
+	n = d->kind.fill(which, d->kind.batch ? d->kind.batch : 1, &list);
+	if (n < 0)
+		return n;
+	l = list;
+	c = wf_depot_cache();
+	m = c ? &c->mag[which] : NULL;
+	if (m && m->batch && !m->top) {
+		m->top = l->next;
+		m->n = (unsigned)n - 1;
+	} else {
+		for (list = l->next; n > 1; n--) {
+			struct wf_link *next = list->next;
 
-				wf_depot_put_slow(which, list);
-				list = next;
-			}
+			wf_depot_put_slow(which, list);
+			list = next;
 		}
 	}
 	*ret_link = l;
@@ -281,7 +294,7 @@ int wf_depot_get_slow(int which, struct wf_link **ret_link)
 void wf_depot_put_slow(int which, struct wf_link *l)
 {
 	struct depot *d = &depots[which];
-	struct wf_cache *c = cache_mine();
+	struct wf_cache *c = wf_depot_cache();
 	struct wf_mag *m = c ? &c->mag[which] : NULL;
 
 	if (m)

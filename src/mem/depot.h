@@ -13,7 +13,8 @@
  *
  * Edges   None here: a magazine is its thread's alone and everything else is under a lock, so what
  *         one thread did to an object before putting it happens before what the next one does.
- * Life    A thread's cache is made at its first use of any kind and emptied when the thread ends.
+ * Life    A thread's cache is made at its first use of any kind and emptied when the thread ends; other processes' buffers
+ *         that wait in it for company on their way home leave then too.
  *         Objects put later still (by other thread-exit code) go straight to the depot.
  * Tested  tests/unit/test_slab.c, tests/stress/stress_pool.c.
  */
@@ -22,6 +23,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/cpu.h"
 
@@ -45,8 +47,19 @@ struct wf_mag {                         /* its thread only */
 	unsigned batch;                 /* 0: this thread may not keep any (more) of these */
 };
 
+struct wf_chain {                       /* buffers of one other process on their way home, its thread only (home.c) */
+	uint32_t maker;
+	unsigned n;                     /* 0: none */
+	uint64_t first;
+	struct wf_entry *last;
+};
+
+enum { WF_CHAINS = 4 };
+
 struct wf_cache {
 	struct wf_mag mag[WF_DEPOTS];
+	struct wf_chain chain[WF_CHAINS];
+	unsigned chained;               /* buffers in chains */
 };
 
 struct wf_depot_kind {
@@ -63,6 +76,8 @@ extern _Thread_local struct wf_cache *wf_cache
 int wf_depot_setup(int which, const struct wf_depot_kind *kind);        /* idempotent; -EAGAIN, -ENOMEM */
 void wf_depot_quota(size_t bytes);      /* what the caches of all threads may hold of counted kinds, in all */
 void wf_depot_flush(void);              /* the calling thread's cache goes to the depots */
+struct wf_cache *wf_depot_cache(void);  /* the calling thread's, made if need be; NULL: it may have none (any more) */
+bool wf_depot_take(int which, struct wf_link **ret_link);       /* as wf_depot_get, but nothing is made */
 
 int wf_depot_get_slow(int which, struct wf_link **ret_link);
 void wf_depot_put_slow(int which, struct wf_link *l);

@@ -14,6 +14,7 @@
 #pragma GCC visibility push(default)
 extern void __asan_poison_memory_region(void const volatile *mem, size_t bytes) __attribute__((weak));
 extern void __asan_unpoison_memory_region(void const volatile *mem, size_t bytes) __attribute__((weak));
+extern void __lsan_register_root_region(const void *mem, size_t bytes) __attribute__((weak));
 #pragma GCC visibility pop
 
 bool wf_poison_on;
@@ -44,4 +45,10 @@ void wf_unpoison_slow(void *mem, size_t bytes)
 #if HAVE_MEMCHECK
 	(void)VALGRIND_MAKE_MEM_UNDEFINED(mem, bytes);
 #endif
+}
+
+void wf_poison_root(const void *mem, size_t bytes)
+{
+	if (__lsan_register_root_region)
+		__lsan_register_root_region(mem, bytes);
 }

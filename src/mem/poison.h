@@ -17,6 +17,7 @@ extern bool wf_poison_on;               /* set by wf_poison_init, then constant 
 void wf_poison_init(void);
 void wf_poison_slow(void *mem, size_t bytes);
 void wf_unpoison_slow(void *mem, size_t bytes);
+void wf_poison_root(const void *mem, size_t bytes);     /* pages of our own that point into the heap: what they point to has not leaked */
 
 static inline void wf_poison(void *mem, size_t bytes)
 {

@@ -5,24 +5,27 @@
  * turned over: first big mappings, then pieces all of whose buffers lie in the depot. Buffers in other
  * threads' caches cannot be had, so those may hold a quarter of the limit in all (wf_depot_quota).
  *
- * Locks, outermost first: a class's (carving, sifting), big_lock, a depot's, the space lock.
+ * Locks, outermost first: (home.c's,) a class's (carving, sifting), big_lock, a depot's, the space lock.
  */
 #include "mem/pool.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <string.h>
 #include <weft/base.h>
 
 #include "base/life.h"
 #include "mem/buf.h"
 #include "mem/poison.h"
+#include "mem/segment.h"
+#include "mem/share.h"
+#include "mem/word.h"
 
 #define LIMIT_DEFAULT ((size_t)1 << 30)
 #define AHEAD_BYTES ((size_t)65536)     /* pages are asked for at least this many bytes at a time */
 #define CACHED_BYTES ((size_t)2 << 20)  /* a batch of a class is at most this */
 #define BATCH_MOST 32
-#define HUGE_CLASS 21                   /* 2 MiB: from here on huge pages pay */
 #define ASKS_PER_SIFT 64
 
 _Static_assert(1 << WF_CLASS_MIN == WF_BUF_SMALLEST, "the smallest class");
@@ -177,6 +180,7 @@ static bool pool_reclaim(unsigned class)
 {
 	size_t bytes = (size_t)1 << class;
 
+	wf_share_reclaim();
 	wf_depot_flush();
 	big_trim(0);
 	for (unsigned k = WF_CLASS_CHUNK; k >= WF_CLASS_MIN && !room_for(bytes); k--) {
@@ -197,21 +201,15 @@ static unsigned class_batch(unsigned class)
 	return n < 1 ? 0 : n > BATCH_MOST ? BATCH_MOST : (unsigned)n;
 }
 
-/* Which pages to ask for, that buffers [@first, @first + @n) have theirs. */
-static void piece_ahead_locked(struct wf_piece *p, unsigned first, unsigned n, char **ret_from,
-			       size_t *ret_bytes)
+/* How many bytes to ask pages for, beyond those populated, that buffers [@first, @first + @n) have theirs. */
+static size_t piece_ahead(const struct wf_piece *p, unsigned first, unsigned n)
 {
 	size_t end = (size_t)(first + n) << p->class, all = (size_t)p->n << p->class;
 
-	*ret_from = (char *)wf_space_data(p, 0) + p->populated;
-	*ret_bytes = 0;
 	if (end <= p->populated)
-		return;
+		return 0;
 	end = (end + AHEAD_BYTES - 1) & ~(AHEAD_BYTES - 1);
-	if (end > all)
-		end = all;
-	*ret_bytes = end - p->populated;
-	p->populated = end;
+	return (end > all ? all : end) - p->populated;
 }
 
 /* Buffers number *@ret_first on of *@ret_piece are the caller's to make: how many. */
@@ -247,17 +245,25 @@ static int class_carve(unsigned class, unsigned max, struct wf_piece **ret_piece
 		room_give((size_t)(n - (p->n - p->carved)) << class);
 		n = p->n - p->carved;
 	}
+	bytes = piece_ahead(p, p->carved, n);
+	r = wf_space_piece_reserve(p, p->populated, bytes, p->carved, n);
+	if (r < 0) {
+		room_give((size_t)n << class);
+		pthread_mutex_unlock(&c->lock);
+		return r;
+	}
 	*ret_piece = p;
 	*ret_first = p->carved;
 	p->carved += n;
 	c->made += n;
-	piece_ahead_locked(p, *ret_first, n, &from, &bytes);
+	from = (char *)wf_space_data(p, 0) + p->populated;
+	p->populated += bytes;
 	pthread_mutex_unlock(&c->lock);
 
 	/* Outside the lock: it takes long. Others who carve meanwhile may be given buffers whose pages are
 	 * still coming, which costs them a fault and nothing else. */
 	if (bytes)
-		wf_space_populate(from, bytes, class >= HUGE_CLASS);
+		wf_space_populate(from, bytes, class >= WF_CLASS_HUGE);
 	return (int)n;
 }
 
@@ -269,6 +275,11 @@ static int pool_fill(int which, unsigned max, struct wf_link **ret_list)
 	struct wf_piece *p;
 	int n;
 
+	/* What others have given back comes before anything new. */
+	if (wf_segments_shared() && wf_share_collect() > 0 && wf_depot_take(which, ret_list)) {
+		(*ret_list)->next = NULL;
+		return 1;
+	}
 	n = class_carve(class, max, &p, &first);
 	if (n == 0 && pool_reclaim(class))
 		n = class_carve(class, max, &p, &first);
@@ -276,7 +287,7 @@ static int pool_fill(int which, unsigned max, struct wf_link **ret_list)
 		return weft_fail(-EAGAIN, "the buffer pool is at its limit of %zu bytes",
 				 atomic_load_explicit(&limit, memory_order_relaxed));
 	if (n < 0)
-		return weft_fail(n, "no memory for buffers of %zu bytes", (size_t)1 << class);
+		return weft_fail(-ENOMEM, "no memory for buffers of %zu bytes: %s", (size_t)1 << class, strerror(-n));
 	for (unsigned i = first + (unsigned)n; i-- > first;) {
 		struct wf_buf *b = wf_space_buf(p, i);
 
@@ -289,20 +300,29 @@ static int pool_fill(int which, unsigned max, struct wf_link **ret_list)
 	return n;
 }
 
-int wf_pool_take_big(unsigned class, struct wf_buf **ret_buf)
+static struct wf_link *big_take(unsigned class)
 {
-	size_t bytes = (size_t)1 << class;
 	struct wf_link *l;
-	struct wf_buf *b;
-	int r;
 
 	pthread_mutex_lock(&big_lock);
 	l = big_free[class];
 	if (l) {
 		big_free[class] = l->next;
-		big_kept -= bytes;
+		big_kept -= (size_t)1 << class;
 	}
 	pthread_mutex_unlock(&big_lock);
+	return l;
+}
+
+int wf_pool_take_big(unsigned class, struct wf_buf **ret_buf)
+{
+	size_t bytes = (size_t)1 << class;
+	struct wf_link *l = big_take(class);
+	struct wf_buf *b;
+	int r;
+
+	if (!l && wf_segments_shared() && wf_share_collect() > 0)
+		l = big_take(class);
 	if (l) {
 		*ret_buf = wf_pool_buf(l);
 		return 0;
@@ -325,7 +345,7 @@ undo_handle:
 	wf_depot_put(WF_DEPOT_HANDLE, l);
 undo_room:
 	room_give(bytes);
-	return weft_fail(r, "no memory for a buffer of %zu bytes", bytes);
+	return weft_fail(-ENOMEM, "no memory for a buffer of %zu bytes: %s", bytes, strerror(-r));
 }
 
 /* Half of the limit may lie in free big mappings; with the pool closed, none. */

@@ -8,9 +8,9 @@
  *   chunk   |unit 0|unit 1| ...                  |unit 31|     buffer i of unit u
  *   quarter |4096 handles|4096 handles| ...                    handle u * 4096 + i
  *
- * A chunk can thus become a segment that others map: nothing weft relies on is in it, and a
- * buffer's index follows from its place. Classes beyond a chunk have a mapping each, and their
- * handle, like a view's, comes from a quarter that serves no chunk.
+ * Where memory is shared (segment.h) a chunk is a segment that others map: nothing weft relies on is in it, and a
+ * buffer's index follows from its place. Others' chunks have their handles likewise. Classes beyond a chunk have a
+ * mapping each, and their handle, like a view's, comes from a quarter that serves no chunk.
  *
  * Neither chunks nor handles are ever unmapped (their pages are given back): any pointer that was
  * once a handle may be read for ever, and its state word tells whether it means something.
@@ -36,8 +36,10 @@
 enum {
 	WF_CLASS_MIN = 8,               /* log2 of the bytes */
 	WF_CLASS_UNIT = 20,             /* up to here many in a unit; above, one in several */
+	WF_CLASS_HUGE = 21,             /* 2 MiB: from here on huge pages pay */
 	WF_CLASS_CHUNK = 25,            /* up to here in a chunk; above, a mapping each */
 	WF_CLASS_MAX = 30,
+	WF_CLASS_FAR = 64,              /* in a handle: another process's; the class beside it, 0: a view of its */
 
 	WF_UNITS = 1 << (WF_CLASS_CHUNK - WF_CLASS_UNIT),
 	WF_UNIT_HANDLES = 1 << (WF_CLASS_UNIT - WF_CLASS_MIN),
@@ -53,14 +55,26 @@ struct wf_buf {                         /* a handle: one cache line */
 			struct wf_buf *of;
 			size_t room;    /* what cap must be */
 		} view;
+		struct {                /* another process's big one, or a view of its */
+			struct wf_big *big;     /* NULL: a view in a chunk */
+			uint32_t maker;
+			uint32_t room;  /* of a view */
+		} far;
 	};
 	void *home;                     /* what data must be */
-	uint8_t class;                  /* 0: a view */
+	uint8_t class;                  /* 0: a view; with WF_CLASS_FAR: not ours */
 	uint8_t phase;                  /* of a view: as what its buffer counts it */
+	uint32_t slot;                  /* of one in no chunk: its entry in its maker's ledger, 0: none */
 };
 _Static_assert(sizeof(struct wf_buf) == WF_LINE, "a handle is one cache line");
 _Static_assert(sizeof(struct wf_buf) * WF_UNITS * WF_UNIT_HANDLES * WF_AREA_QUARTERS == 1u << WF_CLASS_CHUNK,
 	       "handles of four chunks fill an area");
+
+/* What others see and write of one buffer, beside the data of its segment (share.h); no user's data shares its line. */
+struct wf_entry {
+	_Atomic uint64_t holder;        /* in whose hands */
+	_Atomic uint64_t next;          /* on its way home: a link (ledger.h) */
+};
 
 struct wf_piece {                       /* the unit or units of one class; under that class's lock */
 	struct wf_chunk *chunk;         /* constant */
@@ -70,6 +84,19 @@ struct wf_piece {                       /* the unit or units of one class; under
 	size_t populated;               /* bytes from its start that have pages */
 	unsigned pass, idle;            /* while looking for pieces all of whose buffers are free */
 	struct wf_piece *next;
+};
+
+struct wf_chunk {
+	char *data;                             /* constant, this and the next five */
+	struct wf_buf *handles;
+	struct wf_entry *entries;               /* NULL: not shared */
+	uint32_t process, segment;              /* whose; 0: not shared */
+	int fd;                                 /* ours, shared: its segment */
+	_Atomic uint8_t class[WF_UNITS];        /* set when a piece is made (another's: when a buffer landed), read by anyone */
+	struct wf_piece piece[WF_UNITS];        /* by first unit */
+	uint32_t used;                          /* under the space lock: one bit per unit */
+	bool listed;                            /* under the space lock */
+	struct wf_chunk *next;                  /* under the space lock: chunks that are not full */
 };
 
 /* Entries of the table: an address of 64-byte aligned memory and these bits. */
@@ -122,6 +149,22 @@ static inline struct wf_buf *wf_space_handle(const void *p)
 	return (struct wf_buf *)addr;
 }
 
+/* [its holder] The chunk of @b, a buffer in one, and its number there. Relaxed: the table said so before @b was handed
+ * to anybody. */
+static inline struct wf_chunk *wf_space_chunk_of(const struct wf_buf *b)
+{
+	uintptr_t i = (uintptr_t)b->home >> WF_CLASS_CHUNK;
+	struct wf_leaf *leaf = atomic_load_explicit(&wf_space_root[i >> WF_LEAF_BITS], memory_order_relaxed);
+	uintptr_t at = atomic_load_explicit(&leaf->at[i % WF_LEAF_ENTRIES], memory_order_relaxed);
+
+	return (struct wf_chunk *)(at & ~(uintptr_t)WF_AT_BITS);
+}
+
+static inline uint32_t wf_space_index_of(const struct wf_buf *b)
+{
+	return (uint32_t)((uintptr_t)b / sizeof(*b) % (WF_UNITS * WF_UNIT_HANDLES));
+}
+
 struct wf_buf *wf_space_buf_of(const void *mem);        /* [any] the handle of where @mem lies, or NULL */
 struct wf_piece *wf_space_piece_of(struct wf_buf *b);   /* of a buffer in a chunk */
 struct wf_buf *wf_space_buf(struct wf_piece *p, unsigned i);
@@ -139,5 +182,13 @@ int wf_space_big_map(struct wf_buf *b, unsigned class);
 void wf_space_big_unmap(struct wf_buf *b);
 
 void wf_space_populate(void *mem, size_t bytes, bool huge);     /* best effort */
+
+/* [class's lock] Pages for @bytes from @from on of @p and for the entries of buffers [@first, @first + @n): where
+ * memory is shared it must not be short when it is first touched. 0 or a negative errno. */
+int wf_space_piece_reserve(struct wf_piece *p, size_t from, size_t bytes, unsigned first, unsigned n);
+
+/* [atlas lock] Another process's chunk (of WF_CHUNK_SEGMENT bytes) or big buffer, known to the table; -ENOMEM. */
+int wf_space_far_chunk(int fd, uint32_t process, uint32_t segment, struct wf_chunk **ret_chunk);
+int wf_space_far_big(int fd, struct wf_buf *b, unsigned class);
 
 #endif

@@ -10,6 +10,7 @@
 #include <errno.h>
 
 #include "port/deliver.h"
+#include "port/push.h"
 #include "port/request.h"
 #include "port/wait.h"
 
@@ -54,6 +55,8 @@ static int cancel_entering(struct weft_req *r, int err)
 
 int wf_cancel_locked(struct weft_req *r, int err)
 {
+	if (r->what == WF_SEND && !r->at)       /* to another process */
+		return r->push ? wf_push_cancel_locked(r, err) : -EALREADY;
 	switch (r->where) {
 	case WF_POSTED:
 		return cancel_posted(r, err);
@@ -61,6 +64,7 @@ int wf_cancel_locked(struct weft_req *r, int err)
 		return cancel_queued(r, err);
 	case WF_IN_RING:
 		return cancel_entering(r, err);
+	case WF_COPYING:                /* by and by, from another process: one message more */
 	case WF_TELLING:
 		if (r->what != WF_RECV || !(r->flags & WEFT_REPEAT))
 			return -EALREADY;

@@ -19,8 +19,11 @@
 #include "port/cancel.h"
 #include "port/context.h"
 #include "port/deliver.h"
+#include "port/host.h"
+#include "port/inway.h"
 #include "port/listener.h"
 #include "port/open.h"
+#include "port/push.h"
 #include "port/request.h"
 #include "port/tell.h"
 
@@ -75,12 +78,15 @@ int wf_sends_cancel(struct weft_port *p, int err)
 	int n = 0;
 
 	while ((r = first_send(p, &at)) != NULL) {
-		wf_port_enter(at);
+		wf_cover_enter(at);
 		/* In the list means pending, and at's lock keeps it so. */
 		if (still_first(p, r) && r->at == at && r->where != WF_COPYING && !r->cancel)
 			n += wf_cancel_locked(r, err) >= 0;
-		wf_port_leave(at);
-		wf_port_progress(at);
+		wf_req_leave(at);
+		if (at)
+			wf_port_progress(at);
+		else
+			wf_pushes_step();
 		if (first_send(p, &at) == r)
 			pause_for(&pauses);
 	}
@@ -95,7 +101,10 @@ static int drain_sends(struct weft_port *p, weft_time until)
 	while (first_send(p, &at)) {
 		if (wf_past(until))
 			return wf_sends_cancel(p, -ECANCELED) ? wf_late(until) : 0;
-		wf_port_help(at);
+		if (at)
+			wf_port_help(at);
+		else
+			wf_pushes_step();
 		pause_for(&pauses);
 	}
 	return 0;
@@ -142,13 +151,17 @@ static void end_wants_locked(struct weft_port *p, int err)
 }
 
 /* A message of @len that @src counts as sent was not received. */
-static void tell_lost(weft_id src, weft_ctx context, weft_id by, size_t len)
+void wf_tell_lost(weft_id src, weft_ctx context, weft_id by, size_t len)
 {
 	struct weft_status st = { .from = by, .tag = WEFT_LOST, .len = len, .index = WEFT_NOBODY };
 	struct weft_port *from = wf_port_by_id(src);
 	weft_done_fn event = NULL;
 	uint16_t who;
 
+	if (src >> 32 != wf_process_id >> 32) {
+		wf_host_tell_lost(src, context, by, len);
+		return;
+	}
 	if (context && wf_context_known(src, context) && wf_route(src, context, NULL, &from, &who) < 0)
 		return;
 	if (!from)
@@ -187,7 +200,7 @@ static void drop_arrivals(struct weft_port *p, weft_id id, weft_ctx context)
 		if (!e)
 			return;
 		if (lost)
-			tell_lost(src, context, id, len);
+			wf_tell_lost(src, context, id, len);
 	}
 }
 
@@ -223,8 +236,8 @@ static void wait_until_left(struct weft_port *p)
 static void undress(struct weft_port *p, weft_id id)
 {
 	struct wf_ring *ring = &p->ring;
-	struct wf_cell *cells = atomic_load_explicit(&ring->own_cells, memory_order_relaxed);
-	uint32_t pos = atomic_load_explicit(&ring->pos, memory_order_relaxed);
+	struct wf_cell *cells = atomic_load_explicit(&ring->reader.cells, memory_order_relaxed);
+	uint32_t pos = atomic_load_explicit(&ring->reader.pos, memory_order_relaxed);
 
 	if (p->proto) {
 		p->proto->fini(p->match);
@@ -257,10 +270,13 @@ int wf_port_end(struct weft_port *p, weft_time until)
 
 	/* acq_rel: no claim after it; those before it are drained below. */
 	atomic_fetch_or_explicit(&p->ring.tail, WF_TAIL_CLOSED, memory_order_acq_rel);
+	atomic_store_explicit(&p->face->gate, (uint64_t)p->serial << 32, memory_order_release);
 	if (context)
 		wf_context_remove(p);
+	else
+		wf_slot_hide(id);
 	atomic_store_explicit(&p->id, 0, memory_order_release);
-	wf_fence_heavy();                                               /* F1 with wf_watch */
+	wf_fence_heavy_far();                                           /* F1 with wf_watch, wf_far_watch */
 	wf_port_enter(p);
 	p->closing = true;
 	end_spilled_locked(p);
@@ -269,10 +285,17 @@ int wf_port_end(struct weft_port *p, weft_time until)
 	wake_all_locked(p);
 	wf_port_leave(p);
 	wf_work_do(p, &work);
+	if (wf_peers_on()) {
+		wf_fars_abort(p);
+		wf_inways_closed(p, id, context);
+	}
 	drop_arrivals(p, id, context);
 	wait_until_left(p);
-	if (!context)
+	if (!context) {
+		if (wf_peers_on() && atomic_exchange_explicit(&p->face->watched, 0, memory_order_relaxed))
+			wf_host_tell_ended(id);
 		wf_id_ended(id, atomic_load_explicit(&p->watched, memory_order_relaxed));
+	}
 	wf_port_listed(p, false);
 	if (!context && (uint32_t)id & ((1u << WF_LOCAL_BITS) - 1))
 		wf_slot_drop(id);

@@ -7,19 +7,43 @@
 #include "port/budget.h"
 #include "port/request.h"
 
-void wf_facts_of_cell(const struct weft_port *p, const struct wf_cell *c, struct wf_arrival *ret_a)
+int wf_cell_read(struct wf_reader *rd, const struct wf_cell *c, bool foreign, struct wf_incoming *in)
 {
-	struct wf_head native = { .src = c->src, .tag = c->tag };
+	const unsigned char *body = c->body;
+	size_t room = WF_BODY;
 
-	ret_a->src = c->src;
-	ret_a->len = c->len;
-	ret_a->index = c->index;
-	ret_a->kind = c->kind;
-	ret_a->flags = c->flags;
-	if (p->proto)
-		memcpy(ret_a->entry.head, c->body, WF_HEAD_ROOM);
-	else
-		memcpy(ret_a->entry.head, &native, sizeof(native));
+	in->kind = *(const volatile uint16_t *)&c->kind;
+	in->flags = *(const volatile uint16_t *)&c->flags;
+	in->index = *(const volatile uint32_t *)&c->index;
+	in->len = *(const volatile uint32_t *)&c->len;
+	in->src = *(const volatile uint64_t *)&c->src;
+	in->tag = *(const volatile uint64_t *)&c->tag;
+	in->arena_next = rd->arena_at;
+	if (foreign) {
+		memcpy(in->head, body, WF_HEAD_ROOM);
+		body += WF_HEAD_ROOM;
+		room -= WF_HEAD_ROOM;
+	} else {
+		struct wf_head native = { .src = in->src, .tag = in->tag };
+
+		memcpy(in->head, &native, sizeof(native));
+	}
+	in->payload = body;
+	if (rd->starved)                /* another process's */
+		return wf_cell_read_far(rd, body, room, in);
+	if (in->kind != WF_INLINE)
+		memcpy(&in->buf, body, sizeof(in->buf));
+	return 0;
+}
+
+void wf_facts_of(const struct wf_incoming *in, struct wf_arrival *ret_a)
+{
+	ret_a->src = in->src;
+	ret_a->len = in->len;
+	ret_a->index = in->index;
+	ret_a->kind = in->kind;
+	ret_a->flags = in->flags;
+	memcpy(ret_a->entry.head, in->head, WF_HEAD_ROOM);
 }
 
 void wf_status_of(const struct weft_port *p, const struct wf_arrival *a, struct weft_status *ret_st)
@@ -116,28 +140,47 @@ static int deliver_buf(struct weft_port *p, struct weft_buf *b, size_t len, bool
 	return r;
 }
 
-int wf_deliver_cell(struct weft_port *p, const struct wf_cell *c, const struct wf_target *t)
+int wf_incoming_land(struct wf_incoming *in)
+{
+	struct weft_buf *b;
+	int r;
+
+	if (in->kind != WF_FLOWN)
+		return 0;
+	r = wf_buf_land((uint32_t)(in->src >> 32), &in->flight, in->len, &b);
+	if (r < 0)
+		return r;
+	in->kind = WF_POOLED;           /* in our hands already: nothing changes any more */
+	in->flags = (uint16_t)(in->flags & ~WF_MSG_SHARED) | (wf_buf_is_shared(b) ? WF_MSG_SHARED : 0);
+	in->buf = b;
+	return 0;
+}
+
+int wf_deliver_cell(struct weft_port *p, struct wf_incoming *in, const struct wf_target *t)
 {
 	struct weft_status *st = t->st;
+	int r = wf_incoming_land(in);
 
+	if (wf_unlikely(r < 0))
+		return r;
 	if (wf_unlikely(t->head_out && p->proto))
-		memcpy(t->head_out, c->body, p->proto->head_len);
+		memcpy(t->head_out, in->head, p->proto->head_len);
 	if (st) {
 		st->err = 0;
-		st->flags = c->flags & WF_MSG_SHARED ? WEFT_ST_SHARED : 0;
-		st->from = c->src;
-		st->tag = p->proto ? 0 : c->tag;
-		st->len = c->len;
-		st->index = c->index;
+		st->flags = in->flags & WF_MSG_SHARED ? WEFT_ST_SHARED : 0;
+		st->from = in->src;
+		st->tag = p->proto ? 0 : in->tag;
+		st->len = in->len;
+		st->index = in->index;
 		st->lost = 0;
 		st->buf = NULL;
 		st->reserved = 0;
 	}
-	if (wf_likely(c->kind == WF_INLINE))
-		return deliver_bytes(p, wf_cell_payload(p, c), c->len, t);
-	if (c->flags & WF_MSG_CHARGED)
-		wf_budget_give(((struct weft_buf *)wf_cell_pointer(p, c))->cap);
-	return deliver_buf(p, wf_cell_pointer(p, c), c->len, c->kind == WF_HANDED, t);
+	if (wf_likely(in->kind == WF_INLINE || in->kind == WF_ARENA))
+		return deliver_bytes(p, in->payload, in->len, t);
+	if (in->flags & WF_MSG_CHARGED)
+		wf_budget_give(in->buf->cap);
+	return deliver_buf(p, in->buf, in->len, in->kind == WF_HANDED, t);
 }
 
 int wf_deliver_send(struct weft_port *p, struct weft_req *send, const struct wf_target *t)
@@ -199,16 +242,25 @@ int wf_take_arrival_locked(struct weft_port *p, struct wf_arrival *a, const stru
 	wf_status_of(p, a, t->st);
 	if (!wf_fits(t, a->len))
 		return weft_fail(-EMSGSIZE, "the message has %zu bytes", a->len);
+	if (a->flags & WF_MSG_SENDS && !(a->flags & WF_MSG_TAKEN) && !wf_claim_send_locked(wf_of(a, struct weft_req, a))) {
+		wf_unmatch(p, &a->entry);       /* taken back by its sender, in another process */
+		p->unrequested--;
+		wf_far_forget(wf_of(a, struct weft_req, a));
+		return 0;
+	}
 	wf_head_out(p, &a->entry, t->head_out);
 	if (!(a->flags & WF_MSG_SENDS)) {
 		r = deliver_record(p, wf_of(a, struct wf_record, a), t);
 		return r < 0 ? r : 1;
 	}
 	send = wf_of(a, struct weft_req, a);
-	if (send->buf || a->len <= WF_BODY) {
+	if (send->buf || (a->len <= WF_BODY && a->kind != WF_FAR)) {
 		r = wf_deliver_send(p, send, t);
-		if (r == -ENOMEM)
+		if (r == -ENOMEM) {
+			if (!(a->flags & WF_MSG_TAKEN))
+				wf_unclaim_send_locked(send);
 			return r;
+		}
 	} else {
 		send->where = WF_COPYING;
 		p->copying++;
@@ -228,11 +280,11 @@ int wf_take_arrival_locked(struct weft_port *p, struct wf_arrival *a, const stru
 
 int wf_copy_send(struct weft_port *p, struct weft_req *send, const struct wf_target *t)
 {
-	int r = wf_copy_memory(&send->mem, send->a.len, t);
+	int r = send->a.kind == WF_FAR ? wf_far_pull(p, send, t) : wf_copy_memory(&send->mem, send->a.len, t);
 
 	wf_port_enter(p);
 	p->copying--;
-	if (r == -ENOMEM) {
+	if (r == -ENOMEM || r == -ECONNRESET) {
 		/* Its place among the arrivals is gone; the sender learns that it was not received. */
 		wf_end_send_locked(send, -ECONNRESET);
 	} else {
@@ -249,6 +301,8 @@ bool wf_keep_send_locked(struct weft_port *p, struct weft_req *send)
 	struct wf_record *rec;
 	size_t len = send->a.len;
 
+	if (send->a.kind == WF_FAR || send->a.flags & WF_MSG_TICKET)
+		return false;           /* its sender is not here: copying takes both */
 	if (send->buf ? wf_budget_full(sizeof(*rec) + send->buf->cap)
 		      : len > wf_budget.eager || wf_budget_full(sizeof(*rec) + len))
 		return false;

@@ -5,38 +5,66 @@
 
 #include <string.h>
 
+#include "mem/share.h"
 #include "port/drain.h"
+#include "port/far.h"
 #include "port/proto.h"
 #include "port/request.h"
 #include "port/table.h"
 
 #define WF_HEAD_ROOM 32u        /* a foreign header stands before the payload of its cell */
 
-static inline const unsigned char *wf_cell_payload(const struct weft_port *p, const struct wf_cell *c)
+/* A cell's message, read once and checked: the cell may be another process's, who may write there whenever it likes. */
+struct wf_incoming {
+	uint16_t kind, flags;
+	uint32_t index;
+	size_t len;
+	weft_id src;
+	uint64_t tag;
+	unsigned char head[WF_HEAD_ROOM];       /* struct wf_head, or a foreign one */
+	const unsigned char *payload;           /* INLINE, ARENA */
+	uint32_t arena_next;                    /* where the arena goes on behind it */
+	struct wf_inway *by;                    /* another process's ring it came by */
+	union {
+		struct weft_buf *buf;           /* POOLED, HANDED */
+		struct weft_req *send;          /* ANNOUNCED */
+		struct wf_flight flight;        /* FLOWN */
+		struct wf_announcement far;     /* FAR; payload: what of it came with it */
+	};
+};
+
+/* FLOWN: the buffer is taken, and the message POOLED. 0, -ENOMEM, -EBADMSG; all others: 0. */
+int wf_incoming_land(struct wf_incoming *in);
+
+/* What @rd's next cell @c says; @foreign: with a header of a foreign protocol. 0; -EBADMSG: nonsense from another process, to be skipped; 1: no message, and done with. */
+int wf_cell_read(struct wf_reader *rd, const struct wf_cell *c, bool foreign, struct wf_incoming *in);
+
+/* [inside] Done with the cell. */
+static inline void wf_cell_done(struct wf_reader *rd, const struct wf_incoming *in)
 {
-	return wf_likely(!p->proto) ? c->body : c->body + WF_HEAD_ROOM;
+	rd->arena_at = in->arena_next;
+	wf_ring_advance(rd);
 }
 
-/* The buffer or request a cell stands for. */
-static inline void *wf_cell_pointer(const struct weft_port *p, const struct wf_cell *c)
-{
-	void *ptr;
+struct wf_cell *wf_port_scan_locked(struct weft_port *p, struct wf_reader **ret_rd);    /* drain.c: the other readers */
 
-	memcpy(&ptr, wf_cell_payload(p, c), sizeof(ptr));
-	return ptr;
+#define WF_STREAK 64u           /* cells in a row from one process before the others are looked at: none starves them */
+
+/* The next cell at @p, that of the reader last active first, and whose it is; NULL: none. */
+static inline struct wf_cell *wf_port_next_locked(struct weft_port *p, struct wf_reader **ret_rd)
+{
+	struct wf_reader *r = atomic_load_explicit(&p->last, memory_order_relaxed);
+	struct wf_cell *c = wf_ring_next(r);
+
+	*ret_rd = r;
+	if (wf_likely(!atomic_load_explicit(&p->ring.reader.next, memory_order_relaxed)) || (c && ++p->streak % WF_STREAK))
+		return c;
+	return wf_port_scan_locked(p, ret_rd);
 }
 
-static inline const void *wf_cell_head(const struct weft_port *p, const struct wf_cell *c, struct wf_head *native)
+static inline bool wf_matches(const struct wf_head *want, weft_id src, uint64_t tag)
 {
-	if (wf_unlikely(p->proto != NULL))
-		return c->body;
-	*native = (struct wf_head){ .src = c->src, .tag = c->tag };
-	return native;
-}
-
-static inline bool wf_cell_matches(const struct wf_head *want, const struct wf_cell *c)
-{
-	return (want->src == c->src || want->src == WEFT_ANY) && ((want->tag ^ c->tag) & ~want->ignore) == 0;
+	return (want->src == src || want->src == WEFT_ANY) && ((want->tag ^ tag) & ~want->ignore) == 0;
 }
 
 /* A call of memcpy costs more than eight bytes do. */
@@ -53,35 +81,59 @@ static inline bool wf_fits(const struct wf_target *t, size_t len)
 	return t->flags & (WEFT_ALLOC | WEFT_TRUNCATE) || len <= t->mem->len;
 }
 
-/* The usual case: a small message, a posted receive with plain memory and a handle. True: done. */
-static inline bool wf_arrive_hot_locked(struct weft_port *p, const struct wf_cell *c)
-{
-	struct wf_head head = { .src = c->src, .tag = c->tag };
-	struct weft_match_entry *e = wf_native_match_find_want(&p->native, &head);
-	struct weft_req *r = e ? wf_of(e, struct weft_req, a.entry) : NULL;
+/* The words of a cell that the hot paths need, each loaded once. */
+struct wf_cell_words {
+	uint32_t len, index;
+	weft_id src;
+	uint64_t tag;
+};
 
+/* True: a small message, from one of whom @rd may bring messages. False: not for the hot path. */
+static inline bool wf_cell_hot(const struct wf_reader *rd, const struct wf_cell *c, struct wf_cell_words *w)
+{
+	w->len = *(const volatile uint32_t *)&c->len;
+	w->index = *(const volatile uint32_t *)&c->index;
+	w->src = *(const volatile uint64_t *)&c->src;
+	w->tag = *(const volatile uint64_t *)&c->tag;
+	return wf_likely(*(const volatile uint16_t *)&c->kind == WF_INLINE && w->len <= WF_BODY && w->src >> 32 == rd->process);
+}
+
+/* The usual case: a small message, a posted receive with plain memory and a handle. True: done. */
+static inline bool wf_arrive_hot_locked(struct weft_port *p, struct wf_reader *rd, const struct wf_cell *c)
+{
+	struct weft_match_entry *e;
+	struct wf_cell_words w;
+	struct wf_head head;
+	struct weft_req *r;
+
+	if (wf_unlikely(!wf_cell_hot(rd, c, &w)))
+		return false;
+	head = (struct wf_head){ .src = w.src, .tag = w.tag };
+	e = wf_native_match_find_want(&p->native, &head);
+	r = e ? wf_of(e, struct weft_req, a.entry) : NULL;
 	/* Not dirty: posted by the hot path, so plain memory, a handle, and nothing else asked for. */
-	if (!r || r->dirty || c->len > r->mem.len)
+	if (!r || r->dirty || w.len > r->mem.len)
 		return false;
 	wf_native_match_remove(&p->native, e);
-	wf_copy_small(r->mem.plain, c->body, c->len);
-	r->st.from = c->src;
-	r->st.tag = c->tag;
-	r->st.len = c->len;
-	r->st.index = c->index;
+	wf_copy_small(r->mem.plain, c->body, w.len);
+	r->st.from = w.src;
+	r->st.tag = w.tag;
+	r->st.len = w.len;
+	r->st.index = w.index;
 	p->received++;
-	p->received_bytes += c->len;
+	p->received_bytes += w.len;
 	p->copies++;
 	wf_req_over_locked(r);
 	return true;
 }
 
 /* Everything but the payload; the head goes into entry.head too. */
-void wf_facts_of_cell(const struct weft_port *p, const struct wf_cell *c, struct wf_arrival *ret_a);
+void wf_facts_of(const struct wf_incoming *in, struct wf_arrival *ret_a);
 void wf_head_out(const struct weft_port *p, const struct weft_match_entry *e, void *head_out);
 
 /* 0, -EMSGSIZE (cut off, and delivered), -ENOMEM (nothing happened), -EINVAL (a layout failed). */
-int wf_deliver_cell(struct weft_port *p, const struct wf_cell *c, const struct wf_target *t);
+/* -EBADMSG: a buffer of another process that does not exist: the message is none. */
+int wf_deliver_cell(struct weft_port *p, struct wf_incoming *in, const struct wf_target *t);
 int wf_deliver_send(struct weft_port *p, struct weft_req *send, const struct wf_target *t);
 int wf_copy_memory(const struct wf_mem *from, size_t len, const struct wf_target *t);
 

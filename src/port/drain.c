@@ -9,14 +9,31 @@
 #include "base/tsan.h"
 #include "port/budget.h"
 #include "port/deliver.h"
+#include "port/host.h"
 #include "port/listener.h"
 #include "port/request.h"
+
+/* Senders are told: those of this process by the tail, others by the face. Relaxed: one that misses it sends one more message eagerly. */
+static void set_tight_locked(struct weft_port *p, bool tight)
+{
+	if (tight)
+		atomic_fetch_or_explicit(&p->ring.tail, WF_TAIL_TIGHT, memory_order_relaxed);
+	else
+		atomic_fetch_and_explicit(&p->ring.tail, ~WF_TAIL_TIGHT, memory_order_relaxed);
+	p->tight = tight;
+	wf_gate_locked(p);
+}
+
+void wf_gate_locked(struct weft_port *p)
+{
+	atomic_store_explicit(&p->face->gate, (uint64_t)p->serial << 32 | WF_GATE_OPEN | (p->tight ? WF_GATE_TIGHT : 0),
+			      memory_order_relaxed);
+}
 
 static void charge_locked(struct weft_port *p, size_t n)
 {
 	if (wf_budget_full(n))
-		/* relaxed: a sender that misses it sends one more message eagerly. */
-		atomic_fetch_or_explicit(&p->ring.tail, WF_TAIL_TIGHT, memory_order_relaxed);
+		set_tight_locked(p, true);
 	wf_budget_take(n);
 	p->held += n;
 }
@@ -27,7 +44,7 @@ void wf_uncharge_locked(struct weft_port *p, size_t n)
 	p->held -= n;
 	if ((p->held == 0 || !wf_budget_full(wf_budget.soft / 2)) &&
 	    atomic_load_explicit(&p->ring.tail, memory_order_relaxed) & WF_TAIL_TIGHT)
-		atomic_fetch_and_explicit(&p->ring.tail, ~WF_TAIL_TIGHT, memory_order_relaxed);
+		set_tight_locked(p, false);
 }
 
 static void wake_probers_locked(struct weft_port *p)
@@ -94,7 +111,7 @@ static bool meet_locked(struct weft_port *p, struct weft_req *r, struct weft_req
 
 	wf_status_of(p, &send->a, &r->st);
 	wf_head_out(p, &send->a.entry, r->head_out);
-	if (r->flags & WEFT_REPEAT || send->buf || send->a.len <= WF_BODY) {
+	if (send->buf || (send->a.kind != WF_FAR && (r->flags & WEFT_REPEAT || send->a.len <= WF_BODY))) {
 		int err = wf_deliver_send(p, send, &t);
 
 		taken_locked(p, r, err);
@@ -113,6 +130,17 @@ static bool meet_locked(struct weft_port *p, struct weft_req *r, struct weft_req
 	return true;
 }
 
+/* READY was said, and no receive was posted. */
+static void ready_missed(weft_id src)
+{
+	struct weft_port *from = wf_port_by_id(src);
+
+	if (from)
+		atomic_fetch_add_explicit(&from->ready_missed, 1, memory_order_relaxed);
+	else
+		wf_far_missed(src);
+}
+
 /* An announcement has arrived: to a posted receive, or into the unexpected queue. */
 static void arrive_send_locked(struct weft_port *p, struct weft_req *send, struct wf_work *work)
 {
@@ -123,11 +151,25 @@ static void arrive_send_locked(struct weft_port *p, struct weft_req *send, struc
 		wf_end_send_locked(send, send->cancel);
 		return;
 	}
-	while ((r = taker_locked(p, send->a.entry.head, &send->a)) != NULL)
+	while ((r = taker_locked(p, send->a.entry.head, &send->a)) != NULL) {
+		if (!wf_claim_send_locked(send)) {      /* taken back in that moment */
+			wf_far_forget(send);
+			return;
+		}
 		if (meet_locked(p, r, send, work))
 			return;
-	if (send->a.flags & WF_MSG_READY)
-		atomic_fetch_add_explicit(&send->from->ready_missed, 1, memory_order_relaxed);
+		wf_unclaim_send_locked(send);
+	}
+	if (wf_unlikely(wf_far_only_offered(send))) {
+		wf_far_answer(send, -EAGAIN);
+		return;
+	}
+	if (send->a.flags & WF_MSG_READY) {
+		if (send->from)
+			atomic_fetch_add_explicit(&send->from->ready_missed, 1, memory_order_relaxed);
+		else
+			ready_missed(send->a.src);
+	}
 	/* A copy sets the sender free; without budget the memory stays its. */
 	if (!(send->flags & (WEFT_SYNC | WEFT_RENDEZVOUS)) && wf_keep_send_locked(p, send))
 		return;
@@ -146,57 +188,126 @@ void wf_keep_locked(struct weft_port *p, struct wf_record *rec, const void *head
 		wake_probers_locked(p);
 }
 
-/* The cell's message into the unexpected queue. False: no memory; it stays in the ring. */
-static bool keep_cell_locked(struct weft_port *p, const struct wf_cell *c, const void *head)
+/* The payload of what no cell holds any more. 0; -ENOMEM: nothing happened; -EBADMSG. */
+static int keep_payload(struct wf_record *rec, struct wf_incoming *in)
+{
+	int r = wf_incoming_land(in);
+
+	if (r < 0)
+		return r;
+	rec->a.kind = in->kind;
+	rec->a.flags = in->flags;
+	if (in->kind == WF_INLINE || (in->kind == WF_ARENA && in->len <= WF_BODY)) {
+		rec->a.kind = WF_INLINE;
+		memcpy(rec->body, in->payload, in->len);
+	} else if (in->kind == WF_ARENA) {
+		if (wf_buf_alloc(in->len, &rec->buf) < 0)
+			return -ENOMEM;
+		rec->a.kind = WF_POOLED;
+		memcpy(rec->buf->data, in->payload, in->len);
+	} else {
+		rec->buf = in->buf;
+	}
+	return 0;
+}
+
+/* A buffer of another process that is not to be had (its maker has died): its sender is told. */
+static void lost_locked(struct weft_port *p, const struct wf_incoming *in)
+{
+	atomic_fetch_add_explicit(&p->lost, 1, memory_order_relaxed);
+	wf_host_tell_lost(in->src, atomic_load_explicit(&p->context, memory_order_relaxed),
+			  atomic_load_explicit(&p->id, memory_order_relaxed), in->len);
+}
+
+/* The message into the unexpected queue. False: no memory; it stays in the ring. */
+static bool keep_cell_locked(struct weft_port *p, struct wf_incoming *in)
 {
 	struct wf_record *rec = wf_slab_get(WF_SLAB_RECORD);
+	int r;
 
 	if (!rec)
 		return false;
-	wf_facts_of_cell(p, c, &rec->a);
+	wf_facts_of(in, &rec->a);
 	rec->a.entry.side = 0;
-	if (c->flags & WF_MSG_READY) {
-		struct weft_port *from = wf_port_by_id(c->src);
-
-		if (from)
-			atomic_fetch_add_explicit(&from->ready_missed, 1, memory_order_relaxed);
+	r = keep_payload(rec, in);
+	if (r < 0) {
+		wf_slab_put(WF_SLAB_RECORD, rec);
+		if (r == -EBADMSG)
+			lost_locked(p, in);
+		return r == -EBADMSG;           /* of which nothing is left to keep */
 	}
-	if (c->kind == WF_INLINE)
-		memcpy(rec->body, wf_cell_payload(p, c), c->len);
-	else
-		rec->buf = wf_cell_pointer(p, c);
-	wf_keep_locked(p, rec, head);
+	if (in->flags & WF_MSG_READY)
+		ready_missed(in->src);
+	wf_keep_locked(p, rec, rec->a.entry.head);
 	return true;
 }
 
-/* The next cell to whoever wants it. False: it must stay (no memory). */
-static bool arrive_cell_locked(struct weft_port *p, const struct wf_cell *c, struct wf_work *work)
+/* A message that was read goes to whoever wants it. False: it must stay (no memory). */
+static bool arrive_locked(struct weft_port *p, struct wf_incoming *in, struct wf_work *work)
 {
-	struct wf_head native;
 	struct wf_arrival facts;
-	const void *head;
 	struct weft_req *r;
 
-	wf_user_acquires(&p->ring);
-	if (wf_likely(c->kind == WF_INLINE && !p->proto && p->native.wants) && wf_arrive_hot_locked(p, c))
-		return true;
-	if (c->kind == WF_ANNOUNCED) {
-		arrive_send_locked(p, wf_cell_pointer(p, c), work);
+	if (in->kind == WF_ANNOUNCED) {
+		arrive_send_locked(p, in->send, work);
 		return true;
 	}
-	head = wf_cell_head(p, c, &native);
+	if (in->kind == WF_FAR) {
+		r = wf_far_send(p, in);
+		if (r)
+			arrive_send_locked(p, r, work);
+		return r != NULL;
+	}
 	if (wf_wants(p)) {
-		wf_facts_of_cell(p, c, &facts);
-		while ((r = taker_locked(p, head, &facts)) != NULL) {
+		wf_facts_of(in, &facts);
+		while ((r = taker_locked(p, in->head, &facts)) != NULL) {
 			struct wf_target t = target_of(r);
-			int err = wf_deliver_cell(p, c, &t);
+			int err = wf_deliver_cell(p, in, &t);
 
+			if (err == -EBADMSG) {
+				lost_locked(p, in);
+				return true;
+			}
 			taken_locked(p, r, err);
 			if (err != -ENOMEM)
 				return true;
 		}
 	}
-	return keep_cell_locked(p, c, head);
+	return keep_cell_locked(p, in);
+}
+
+/* The next cell to whoever wants it, and on. False: it must stay (no memory). */
+static bool arrive_cell_locked(struct weft_port *p, struct wf_reader *rd, const struct wf_cell *c, struct wf_work *work)
+{
+	struct wf_incoming in;
+
+	wf_user_acquires(&p->ring);
+	if (wf_likely(!p->proto && p->native.wants) && wf_arrive_hot_locked(p, rd, c)) {
+		wf_ring_advance(rd);
+		return true;
+	}
+	if (wf_cell_read(rd, c, p->proto, &in) == 0 && !arrive_locked(p, &in, work))
+		return false;
+	wf_cell_done(rd, &in);
+	return true;
+}
+
+struct wf_cell *wf_port_scan_locked(struct weft_port *p, struct wf_reader **ret_rd)
+{
+	struct wf_reader *last = atomic_load_explicit(&p->last, memory_order_relaxed), *r = last;
+	struct wf_cell *c;
+
+	do {                            /* from the next on, round to the last */
+		r = atomic_load_explicit(&r->next, memory_order_relaxed);
+		if (!r)
+			r = &p->ring.reader;
+		c = wf_ring_next(r);
+	} while (!c && r != last);
+	if (c) {
+		atomic_store_explicit(&p->last, r, memory_order_relaxed);
+		*ret_rd = r;
+	}
+	return c;
 }
 
 /* Spilled sends follow what was in the ring, urgent ones first. NULL: none; the way into the ring is free. */
@@ -235,23 +346,22 @@ static void enlarge_locked(struct weft_port *p, struct wf_work *work)
 	uint32_t pos;
 
 	atomic_store_explicit(&p->big_wanted, false, memory_order_relaxed);
-	if (!wf_budget.big || ring->own_mask != WF_CELLS_SMALL - 1)
+	if (!wf_budget.big || ring->reader.mask != WF_CELLS_SMALL - 1)
 		return;
 	cells = wf_big_cells_get();
 	if (!cells)
 		return;
 	atomic_fetch_or_explicit(&ring->tail, WF_TAIL_FROZEN, memory_order_acquire);
 	while (!wf_ring_drained(ring)) {        /* what is claimed will be published: its sender is at it */
-		c = wf_ring_next(ring);
+		c = wf_ring_next(&ring->reader);
 		if (!c) {
 			sched_yield();
 			continue;
 		}
-		if (!arrive_cell_locked(p, c, work))
+		if (!arrive_cell_locked(p, &ring->reader, c, work))
 			break;
-		wf_ring_advance(ring);
 	}
-	pos = atomic_load_explicit(&ring->pos, memory_order_relaxed);
+	pos = atomic_load_explicit(&ring->reader.pos, memory_order_relaxed);
 	if (wf_ring_drained(ring)) {
 		for (uint32_t i = 0; i < WF_CELLS_BIG; i++)
 			atomic_store_explicit(&cells[i].seq, pos, memory_order_relaxed);        /* looks old */
@@ -261,22 +371,22 @@ static void enlarge_locked(struct weft_port *p, struct wf_work *work)
 		wf_big_cells_put(cells);
 	}
 	/* The flag goes and, if the cells are new, the tail says so: one release for both (R3). Nobody claims meanwhile. */
-	atomic_fetch_xor_explicit(&ring->tail, WF_TAIL_FROZEN | (ring->own_mask == WF_CELLS_BIG - 1 ? WF_TAIL_BIG : 0),
+	atomic_fetch_xor_explicit(&ring->tail, WF_TAIL_FROZEN | (ring->reader.mask == WF_CELLS_BIG - 1 ? WF_TAIL_BIG : 0),
 				  memory_order_release);
 }
 
 int wf_drain_locked(struct weft_port *p, struct wf_work *work)
 {
 	struct weft_req *send;
+	struct wf_reader *rd;
 	struct wf_cell *c;
 	int n = 0;
 
 	wf_assert_inside(p);
 	for (;;) {
-		while ((c = wf_ring_next(&p->ring)) != NULL) {
-			if (!arrive_cell_locked(p, c, work))
+		while ((c = wf_port_next_locked(p, &rd)) != NULL) {
+			if (!arrive_cell_locked(p, rd, c, work))
 				return n;
-			wf_ring_advance(&p->ring);
 			n++;
 		}
 		send = wf_next_spilled_locked(p);
@@ -297,7 +407,7 @@ int wf_port_progress(struct weft_port *p)
 	struct wf_work work = { NULL };
 	int n;
 
-	if (!wf_ring_waiting(&p->ring))
+	if (!wf_port_waiting(p))
 		return 0;
 	wf_port_enter(p);
 	n = wf_drain_locked(p, &work);
@@ -324,9 +434,14 @@ void wf_work_do(struct weft_port *p, struct wf_work *work)
 	for (r = work->copies; r; r = next) {
 		struct weft_req *send = r->partner;
 		struct wf_target t = target_of(r);
-		int err = wf_copy_memory(&send->mem, send->a.len, &t);
+		int err;
 
 		next = (struct weft_req *)(void *)r->spill.next;
+		if (wf_unlikely(send->a.kind == WF_FAR)) {
+			wf_far_start(p, r);
+			continue;
+		}
+		err = wf_copy_memory(&send->mem, send->a.len, &t);
 		wf_port_enter(p);
 		p->copying--;
 		p->received++;
@@ -339,51 +454,84 @@ void wf_work_do(struct weft_port *p, struct wf_work *work)
 	work->copies = NULL;
 }
 
+/* The earliest that waits in the queue: 1, 0: none, or an error. */
+static int take_queued_locked(struct weft_port *p, const void *want, const struct wf_target *t, struct weft_req **ret_send)
+{
+	struct weft_match_entry *e;
+	int r;
+
+	while (wf_arrivals(p) && (e = wf_look(p, want)) != NULL) {
+		r = wf_take_arrival_locked(p, wf_of(e, struct wf_arrival, entry), t, ret_send);
+		if (r)
+			return r;               /* else its sender took it back in that moment */
+	}
+	return 0;
+}
+
+/* The next cell: to this receive (1, or its error), or to whoever wants it (0). */
+static int take_cell_locked(struct weft_port *p, struct wf_reader *rd, struct wf_cell *c, const void *want,
+			    const struct wf_target *t, struct wf_work *work)
+{
+	struct wf_incoming in;
+	int r = 0;
+
+	if (p->proto || wf_wants(p))
+		return arrive_cell_locked(p, rd, c, work) ? 0 : weft_fail(-ENOMEM, "no memory to keep a message");
+	wf_user_acquires(&p->ring);
+	if (wf_cell_read(rd, c, p->proto, &in) == 0) {
+		if (in.kind != WF_ANNOUNCED && in.kind != WF_FAR && wf_matches(want, in.src, in.tag) && wf_fits(t, in.len)) {
+			r = wf_deliver_cell(p, &in, t);
+			if (r == -ENOMEM)
+				return r;
+			if (r == -EBADMSG)
+				lost_locked(p, &in);
+			r = r == -EBADMSG ? 0 : r < 0 ? r : 1;
+		} else if (!arrive_locked(p, &in, work)) {
+			return weft_fail(-ENOMEM, "no memory to keep a message");
+		}
+	}
+	wf_cell_done(rd, &in);
+	/* Senders wait to enter: a receive makes room for all of them, within the budget. */
+	if (r && wf_unlikely(wf_ring_spilled(&p->ring)))
+		wf_drain_locked(p, work);
+	return r;
+}
+
 /* What a receive does first: the unexpected queue, then the mailbox cell by cell. As long as nothing is posted a
  * cell is compared with the receive itself, and no queue is touched. */
 int wf_take_locked(struct weft_port *p, const void *want, const struct wf_target *t, struct wf_work *work,
 		   struct weft_req **ret_send)
 {
-	struct weft_match_entry *e;
 	struct weft_req *send;
+	struct wf_reader *rd;
 	struct wf_cell *c;
 	int r;
 
 	wf_assert_inside(p);
 	*ret_send = NULL;
-	if (wf_arrivals(p) && (e = wf_look(p, want)) != NULL)
-		return wf_take_arrival_locked(p, wf_of(e, struct wf_arrival, entry), t, ret_send);
+	r = take_queued_locked(p, want, t, ret_send);
+	if (r)
+		return r;
 	for (;;) {
-		while ((c = wf_ring_next(&p->ring)) != NULL) {
-			if (!p->proto && c->kind != WF_ANNOUNCED && !wf_wants(p) && wf_cell_matches(want, c) &&
-			    wf_fits(t, c->len)) {
-				wf_user_acquires(&p->ring);
-				r = wf_deliver_cell(p, c, t);
-				if (r == -ENOMEM)
-					return r;
-				wf_ring_advance(&p->ring);
-				/* Senders wait to enter: a receive makes room for all of them, within the budget. */
-				if (wf_unlikely(wf_ring_spilled(&p->ring)))
-					wf_drain_locked(p, work);
-				return r < 0 ? r : 1;
-			}
-			if (!arrive_cell_locked(p, c, work))
-				return weft_fail(-ENOMEM, "no memory to keep a message");
-			wf_ring_advance(&p->ring);
-			if (wf_arrivals(p) && (e = wf_look(p, want)) != NULL)
-				return wf_take_arrival_locked(p, wf_of(e, struct wf_arrival, entry), t, ret_send);
+		while ((c = wf_port_next_locked(p, &rd)) != NULL) {
+			r = take_cell_locked(p, rd, c, want, t, work);
+			if (r)
+				return r;
+			r = take_queued_locked(p, want, t, ret_send);
+			if (r)
+				return r;
 		}
 		send = wf_next_spilled_locked(p);
 		if (!send)
 			break;
 		arrive_send_locked(p, send, work);
-		if (wf_arrivals(p) && (e = wf_look(p, want)) != NULL)
-			return wf_take_arrival_locked(p, wf_of(e, struct wf_arrival, entry), t, ret_send);
+		r = take_queued_locked(p, want, t, ret_send);
+		if (r)
+			return r;
 	}
 	if (wf_unlikely(atomic_load_explicit(&p->big_wanted, memory_order_relaxed))) {
 		enlarge_locked(p, work);
-		if (wf_arrivals(p) && (e = wf_look(p, want)) != NULL)
-			return wf_take_arrival_locked(p, wf_of(e, struct wf_arrival, entry), t, ret_send);
+		return take_queued_locked(p, want, t, ret_send);
 	}
 	return 0;
 }

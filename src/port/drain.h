@@ -17,6 +17,9 @@ struct wf_target {
  * left in @work, to be done by wf_work_do when the lock is free. */
 int wf_drain_locked(struct weft_port *p, struct wf_work *work);
 
+/* tight has changed: the face says so. */
+void wf_gate_locked(struct weft_port *p);
+
 /* The same for whoever does not hold the lock: takes it if there is something. [any] */
 int wf_port_progress(struct weft_port *p);
 

@@ -14,12 +14,17 @@
 _Atomic uint32_t wf_ports_with_members;
 
 struct ending {
-	weft_id id;
+	weft_id id, mask;               /* whoever is @id in these bits: one, or all of a process */
 	bool broke;                     /* FRAGILE ports: their sends are to be taken back when no lock is held */
 };
 
 /* Receives at @p that only @id could have satisfied. What it published comes first. */
-static void end_named_locked(struct weft_port *p, weft_id id)
+static bool concerns(const struct ending *x, weft_id id)
+{
+	return id && id != WEFT_ANY && !(id & WF_MEMBER_GONE) && ((id ^ x->id) & x->mask) == 0;
+}
+
+static void end_named_locked(struct weft_port *p, const struct ending *x)
 {
 	struct weft_match_entry *e, *next;
 
@@ -29,11 +34,11 @@ static void end_named_locked(struct weft_port *p, weft_id id)
 
 		next = wf_next(p, e);
 		memcpy(&h, e->head, sizeof(h));
-		if (h.src != id)
+		if (!concerns(x, h.src))
 			continue;
 		wf_unmatch(p, e);
 		p->told_wants -= r->told;
-		r->st.from = id;
+		r->st.from = h.src;
 		wf_req_end_locked(r, weft_fail(-ECONNRESET, "the one it named has ended"));
 	}
 }
@@ -54,7 +59,7 @@ static void break_locked(struct weft_port *p)
 
 static void member_left_locked(struct weft_port *p, uint32_t index, struct ending *x)
 {
-	struct weft_status st = { .from = x->id, .tag = WEFT_LEFT, .index = index, .user = p->user };
+	struct weft_status st = { .from = atomic_load_explicit(&p->members->ids[index], memory_order_relaxed), .tag = WEFT_LEFT, .index = index, .user = p->user };
 
 	atomic_fetch_add_explicit(&p->epoch, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&p->dead, 1, memory_order_relaxed);
@@ -74,9 +79,9 @@ static void visit(struct weft_port *p, void *arg)
 	wf_port_enter(p);
 	if (p->open && !p->closing) {
 		wf_drain_locked(p, &work);
-		end_named_locked(p, x->id);
+		end_named_locked(p, x);
 		for (uint32_t i = 0; p->members && i < p->members->count; i++)
-			if (atomic_load_explicit(&p->members->ids[i], memory_order_relaxed) == x->id)
+			if (concerns(x, atomic_load_explicit(&p->members->ids[i], memory_order_relaxed)))
 				member_left_locked(p, i, x);
 		for (struct wf_node *n = p->waiters.next; n && n != &p->waiters; n = n->next)
 			if (wf_of(n, struct wf_waiter, link)->probes)
@@ -91,8 +96,8 @@ static void vacate(struct weft_port *p, void *arg)
 	struct ending *x = arg;
 
 	for (uint32_t i = 0; p->members && i < p->members->count; i++)
-		if (atomic_load_explicit(&p->members->ids[i], memory_order_relaxed) == x->id)
-			atomic_store_explicit(&p->members->ids[i], 0, memory_order_relaxed);
+		if (concerns(x, atomic_load_explicit(&p->members->ids[i], memory_order_relaxed)))
+			atomic_fetch_or_explicit(&p->members->ids[i], WF_MEMBER_GONE, memory_order_relaxed);   /* what it has left can still be received */
 }
 
 /* A broken port with sends pending: no further ones are accepted there, so there is a last. */
@@ -104,13 +109,10 @@ static void pick_broken(struct weft_port *p, void *arg)
 		*ret = p;
 }
 
-void wf_id_ended(weft_id id, bool watched)
+static void ended(struct ending x)
 {
-	struct ending x = { .id = id };
 	struct weft_port *p;
 
-	if (!watched && !atomic_load_explicit(&wf_ports_with_members, memory_order_relaxed))
-		return;
 	wf_port_each(visit, &x);
 	wf_port_each(vacate, &x);
 	while (x.broke) {
@@ -120,4 +122,15 @@ void wf_id_ended(weft_id id, bool watched)
 			break;
 		wf_sends_cancel(p, -ECONNRESET);
 	}
+}
+
+void wf_id_ended(weft_id id, bool watched)
+{
+	if (watched || atomic_load_explicit(&wf_ports_with_members, memory_order_relaxed))
+		ended((struct ending){ .id = id, .mask = UINT64_MAX });
+}
+
+void wf_process_ended(uint32_t process)
+{
+	ended((struct ending){ .id = (weft_id)process << 32, .mask = UINT64_MAX << 32 });
 }

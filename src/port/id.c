@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <weft/id.h>
 
+#include "net/local/peer.h"
 #include "port/self.h"
 #include "port/table.h"
 
@@ -65,5 +66,7 @@ int weft_id_distance(weft_id id)
 {
 	if (wf_self.id && id == wf_self.id)
 		return 0;
-	return wf_process_id && id >> 32 == wf_process_id >> 32 ? 1 : 3;
+	if (wf_process_id && id >> 32 == wf_process_id >> 32)
+		return 1;
+	return id && !(id >> 52) && wf_peer_at((uint32_t)(id >> 32)) ? 2 : 3;
 }

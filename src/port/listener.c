@@ -6,17 +6,23 @@
 #include "port/listener.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "port/cancel.h"
+#include "port/context.h"
 #include "port/drain.h"
+#include "port/host.h"
 #include "port/self.h"
 #include "port/tell.h"
 #include "port/timer.h"
+#include "port/way.h"
 
 struct wf_parker wf_listener_parker;
 
@@ -25,10 +31,53 @@ static _Atomic bool running, stopping;
 static pthread_t thread;
 static _Atomic(struct weft_port *) rung;
 
+/* With other processes: it sleeps in poll, rung by its descriptor, whoever rings. Set once, before it starts. */
+static struct {
+	bool on;
+	int event_fd, notices_fd;
+	void (*notices)(void);
+} far;
+
 void wf_listener_wake(void)
 {
-	wf_fence_light();                                               /* F1 */
-	wf_wake(&wf_listener_parker);
+	uint64_t one = 1;
+
+	if (!far.on) {
+		wf_fence_light();                                       /* F1 */
+		wf_wake(&wf_listener_parker);
+		return;
+	}
+	wf_fence_slow();                                                /* F1 */
+	if (atomic_load_explicit(&wf_board->bell.word, memory_order_relaxed) == 1 &&
+	    atomic_exchange_explicit(&wf_board->bell.word, 0, memory_order_relaxed) == 1)
+		syscall(SYS_write, far.event_fd, &one, sizeof(one));    /* fails only at its maximum: readable it is */
+}
+
+int wf_listener_far(int event_fd, int notices_fd, void (*notices)(void))
+{
+	far.event_fd = event_fd;
+	far.notices_fd = notices_fd;
+	far.notices = notices;
+	far.on = true;
+	return wf_listener_start();
+}
+
+/* Sleeps until rung, noticed, or @next. */
+static void sleep_far(weft_time next)
+{
+	struct pollfd fds[2] = { { .fd = far.event_fd, .events = POLLIN }, { .fd = far.notices_fd, .events = POLLIN } };
+	int64_t patience = wf_host_patience(), left = next == WEFT_FOREVER ? patience : next - wf_now();
+	struct timespec t;
+	uint64_t n;
+
+	left = left < 0 ? 0 : left < patience ? left : patience;
+	t = (struct timespec){ .tv_sec = left / WEFT_S, .tv_nsec = left % WEFT_S };
+	syscall(SYS_ppoll, fds, 2, &t, NULL, 0);
+	atomic_store_explicit(&wf_board->bell.word, 0, memory_order_relaxed);
+	if (fds[0].revents)
+		syscall(SYS_read, far.event_fd, &n, sizeof(n));
+	if (fds[1].revents)
+		far.notices();
 }
 
 void wf_listener_ring(struct weft_port *p)
@@ -76,23 +125,37 @@ static void nothing(void *arg)
 
 static void *listen(void *arg)
 {
+	struct wf_parker *me;
+
 	wf_self.waiting = true;
 	while (!atomic_load_explicit(&stopping, memory_order_acquire)) {
 		weft_time next;
 		int n = wf_listener_attend() + wf_callbacks_run();
 
+		if (far.on)
+			n += wf_host_attend();
+
 		next = wf_timers_run();
 		if (n)
 			continue;
-		wf_park_begin(&wf_listener_parker);
-		wf_fence_heavy();                                       /* F1 */
+		me = far.on ? &wf_board->bell : &wf_listener_parker;
+		wf_park_begin(me);
+		wf_fence_heavy_far();                                   /* F1 */
 		if (atomic_load_explicit(&rung, memory_order_relaxed) || wf_callbacks_pending() || wf_timers_next() < next ||
-		    atomic_load_explicit(&stopping, memory_order_relaxed)) {
-			wf_park_end(&wf_listener_parker);
+		    (far.on && wf_host_waiting()) || atomic_load_explicit(&stopping, memory_order_relaxed)) {
+			wf_park_end(me);
 			continue;
 		}
-		wf_park(&wf_listener_parker, next, nothing, NULL);
+		if (far.on)
+			sleep_far(next);
+		else
+			wf_park(me, next, nothing, NULL);
 	}
+	/* What it has looked up; it has not joined, unless a callback did, so nobody else sees to it. */
+	wf_routes_free(wf_self.routes);
+	wf_self.routes = NULL;
+	wf_ways_forget(wf_self.ways);
+	wf_self.ways = NULL;
 	return arg;
 }
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define AHEAD 16                /* pieces a layout is asked for at a time */
 #define BOUNCE 4096             /* between two layouts that only know how to move */
 
 int wf_mem_of(const struct weft_op *op, struct wf_mem *ret_mem)
@@ -38,18 +37,8 @@ int wf_mem_of(const struct weft_op *op, struct wf_mem *ret_mem)
 	return 0;
 }
 
-/* Where a walk stands: the piece at hand, and what follows it. */
-struct walk {
-	const struct wf_mem *mem;
-	size_t at;                              /* of the piece at hand, from the beginning */
-	char *piece;                            /* NULL with len: only movable */
-	size_t len;
-	uint32_t next, have;                    /* of the list; of ahead */
-	struct iovec ahead[AHEAD];
-};
-
 /* The next piece that is not empty; false: there is none. */
-static bool walk_on(struct walk *w)
+static bool walk_on(struct wf_walk *w)
 {
 	const struct wf_mem *m = w->mem;
 
@@ -74,9 +63,9 @@ static bool walk_on(struct walk *w)
 				return true;
 			}
 			if (w->next == w->have) {
-				int n = m->layout->pieces(m->layout, w->at, w->ahead, AHEAD);
+				int n = m->layout->pieces(m->layout, w->at, w->ahead, WF_WALK_AHEAD);
 
-				if (n <= 0 || n > AHEAD)
+				if (n <= 0 || n > WF_WALK_AHEAD)
 					return false;
 				w->have = (uint32_t)n;
 				w->next = 0;
@@ -93,12 +82,12 @@ static bool walk_on(struct walk *w)
 	}
 }
 
-static void move(struct walk *w, void *bytes, size_t n, int in)
+static void move(struct wf_walk *w, void *bytes, size_t n, int in)
 {
 	w->mem->layout->move(w->mem->layout, w->at, bytes, n, in);
 }
 
-static size_t move_piece(struct walk *to, struct walk *from, size_t n)
+static size_t move_piece(struct wf_walk *to, struct wf_walk *from, size_t n)
 {
 	char bounce[BOUNCE];
 
@@ -116,7 +105,7 @@ static size_t move_piece(struct walk *to, struct walk *from, size_t n)
 	return n;
 }
 
-static void walk_by(struct walk *w, size_t n)
+static void walk_by(struct wf_walk *w, size_t n)
 {
 	w->at += n;
 	w->len -= n;
@@ -124,9 +113,51 @@ static void walk_by(struct walk *w, size_t n)
 		w->piece += n;
 }
 
+void wf_walk_begin(struct wf_walk *w, const struct wf_mem *mem)
+{
+	w->mem = mem;
+	w->at = w->len = 0;
+	w->next = w->have = 0;
+}
+
+/* The next @n bytes between @w and the flat @bytes: @in, or out. */
+static bool walk_flat(struct wf_walk *w, char *bytes, size_t n, int in)
+{
+	while (n) {
+		size_t part;
+
+		if (w->len == 0 && !walk_on(w))
+			return false;
+		part = n < w->len ? n : w->len;
+		if (!w->piece)
+			move(w, bytes, part, in);
+		else if (in)
+			memcpy(w->piece, bytes, part);
+		else
+			memcpy(bytes, w->piece, part);
+		walk_by(w, part);
+		bytes += part;
+		n -= part;
+	}
+	return true;
+}
+
+bool wf_walk_out(struct wf_walk *w, void *bytes, size_t n)
+{
+	return walk_flat(w, bytes, n, 0);
+}
+
+bool wf_walk_in(struct wf_walk *w, const void *bytes, size_t n)
+{
+	char *from;
+
+	memcpy(&from, &bytes, sizeof(from));    /* only read */
+	return walk_flat(w, from, n, 1);
+}
+
 bool wf_mem_copy(const struct wf_mem *to, const struct wf_mem *from, size_t n)
 {
-	struct walk t, f;
+	struct wf_walk t, f;
 
 	if (n == 0)
 		return true;
@@ -134,9 +165,8 @@ bool wf_mem_copy(const struct wf_mem *to, const struct wf_mem *from, size_t n)
 		memcpy(to->plain, from->plain, n);
 		return true;
 	}
-	t.mem = to, f.mem = from;
-	t.at = f.at = t.len = f.len = 0;
-	t.next = f.next = t.have = f.have = 0;
+	wf_walk_begin(&t, to);
+	wf_walk_begin(&f, from);
 	while (n) {
 		size_t part = n;
 

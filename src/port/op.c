@@ -99,7 +99,7 @@ int wf_op_read_recv(const struct weft_port *p, const struct weft_op *theirs, str
 	return 0;
 }
 
-int wf_peer_id(const struct weft_port *p, weft_id peer, weft_id *ret_id)
+static int peer_id(const struct weft_port *p, weft_id peer, bool receives, weft_id *ret_id)
 {
 	if (wf_likely(peer >> 52 != 0xfff)) {
 		if (peer == 0)
@@ -110,10 +110,20 @@ int wf_peer_id(const struct weft_port *p, weft_id peer, weft_id *ret_id)
 	if (peer >> 32 != UINT64_C(0xfff) << 20 || !p->members || (uint32_t)peer >= p->members->count)
 		return weft_fail(-EINVAL, "the port has no member %u", (uint32_t)peer);
 	peer = atomic_load_explicit(&p->members->ids[(uint32_t)peer], memory_order_relaxed);
-	if (!peer)
+	if (!peer || (peer & WF_MEMBER_GONE && !receives))
 		return weft_fail(-ESRCH, "that member has ended");
-	*ret_id = peer;
+	*ret_id = peer & ~WF_MEMBER_GONE;
 	return 0;
+}
+
+int wf_peer_id(const struct weft_port *p, weft_id peer, weft_id *ret_id)
+{
+	return peer_id(p, peer, false, ret_id);
+}
+
+int wf_source_id(const struct weft_port *p, weft_id peer, weft_id *ret_id)
+{
+	return peer_id(p, peer, true, ret_id);
 }
 
 int wf_want_of(const struct weft_port *p, const struct weft_op *op, void *ret_want)
@@ -128,7 +138,7 @@ int wf_want_of(const struct weft_port *p, const struct weft_op *op, void *ret_wa
 		return 0;
 	}
 	if (op->peer != WEFT_ANY) {
-		r = wf_peer_id(p, op->peer, &h.src);
+		r = wf_source_id(p, op->peer, &h.src);
 		if (r < 0)
 			return r;
 	}

@@ -15,6 +15,7 @@ int wf_op_read_recv(const struct weft_port *p, const struct weft_op *theirs, str
 /* The id behind @peer: itself, or the member weft_at(i) means at @p. -EINVAL: nobody, or none such;
  * -ESRCH: that member has ended. */
 int wf_peer_id(const struct weft_port *p, weft_id peer, weft_id *ret_id);
+int wf_source_id(const struct weft_port *p, weft_id peer, weft_id *ret_id);      /* to receive from: also one that has ended */
 
 /* The pattern of a receive at @p, in the form its matcher takes (32 bytes). */
 int wf_want_of(const struct weft_port *p, const struct weft_op *op, void *ret_want);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "port/context.h"
+#include "port/inway.h"
 #include "port/op.h"
 #include "port/proto.h"
 #include "port/self.h"
@@ -16,10 +17,10 @@
 /* All but the ring's positions and cells, which run on. Nobody knows the port yet but by stale pointers. */
 static void clear(struct weft_port *p)
 {
-	const size_t ring = offsetof(struct weft_port, ring), open = offsetof(struct weft_port, open),
+	const size_t proto = offsetof(struct weft_port, proto), ring = offsetof(struct weft_port, ring), open = offsetof(struct weft_port, open),
 		     cells = offsetof(struct weft_port, cells);
 
-	memset(p, 0, ring);
+	memset((char *)p + proto, 0, ring - proto);
 	memset((char *)p + open, 0, cells - open);
 	atomic_store_explicit(&p->ring.sleeper, NULL, memory_order_relaxed);
 }
@@ -45,6 +46,8 @@ int wf_port_make(weft_id id, weft_ctx context, const struct weft_proto *proto, s
 	} else {
 		wf_native_match_init(&p->native);
 	}
+	p->ring.reader.process = (uint32_t)(wf_process_id >> 32);
+	atomic_store_explicit(&p->last, &p->ring.reader, memory_order_relaxed);
 	p->index = WEFT_NOBODY;
 	p->open = true;
 	atomic_store_explicit(&p->id, id, memory_order_relaxed);
@@ -54,6 +57,8 @@ int wf_port_make(weft_id id, weft_ctx context, const struct weft_proto *proto, s
 	t = (uint32_t)t | (uint64_t)p->incarnation << 32 | (proto ? WF_TAIL_FOREIGN : 0);
 	/* release: the port, to who is told of it by the slot or the registry; here for a stale sender's failing CAS. */
 	atomic_store_explicit(&p->ring.tail, t, memory_order_release);
+	/* release: B1. */
+	atomic_store_explicit(&p->face->gate, (uint64_t)++p->serial << 32 | WF_GATE_OPEN, memory_order_release);
 	wf_port_listed(p, true);
 	*ret_port = p;
 	return 0;
@@ -149,6 +154,14 @@ static int adopt(weft_id id, weft_ctx context, const struct weft_proto *proto, s
 	return 0;
 }
 
+/* A member, watched from now on if it is another process's thread. */
+static bool lives(weft_id id)
+{
+	if (id >> 32 == wf_process_id >> 32)
+		return wf_id_lives(id);
+	return !wf_peers_on() || wf_far_watch(id) == 0;
+}
+
 static void dress(struct weft_port *p, const struct weft_port_opts *o, struct wf_members *members)
 {
 	wf_port_enter(p);
@@ -165,9 +178,12 @@ static void dress(struct weft_port *p, const struct weft_port_opts *o, struct wf
 	for (uint32_t i = 0; members && i < members->count; i++) {
 		weft_id id = atomic_load_explicit(&members->ids[i], memory_order_relaxed);
 
-		/* Vacant from the beginning is not dead; of another process we know nothing yet. */
-		if (id ? id >> 32 != wf_process_id >> 32 || wf_id_lives(id) : !o->like)
+		if (!id)
+			continue;       /* vacant from the beginning is not dead */
+		if (!(id & WF_MEMBER_GONE) && lives(id))
 			continue;
+		if (!o->like)                   /* counted: its end will not be again. A table that others use waits for theirs */
+			atomic_fetch_or_explicit(&members->ids[i], WF_MEMBER_GONE, memory_order_relaxed);
 		atomic_fetch_add_explicit(&p->dead, 1, memory_order_relaxed);   /* has ended before we came */
 		if (o->flags & WEFT_PORT_FRAGILE)
 			atomic_store_explicit(&p->broken, true, memory_order_relaxed);
@@ -212,6 +228,7 @@ int weft_port_open(const struct weft_port_opts *theirs, struct weft_port **ret_p
 		return r;
 	}
 	dress(p, &o, members);
+	wf_inways_opened(p);
 	wf_self.owns += !p->shared;
 	if (!context)
 		wf_slot_set(id, p);
@@ -252,10 +269,12 @@ int weft_port_stat(const struct weft_port *port, struct weft_port_info *ret_info
 weft_id weft_port_member(const struct weft_port *port, uint32_t index)
 {
 	const struct weft_port *p = mine_or(port);
+	weft_id id;
 
 	if (!p || !p->members || index >= p->members->count)
 		return 0;
-	return atomic_load_explicit(&p->members->ids[index], memory_order_relaxed);
+	id = atomic_load_explicit(&p->members->ids[index], memory_order_relaxed);
+	return id & WF_MEMBER_GONE ? 0 : id;
 }
 
 int weft_port_index(const struct weft_port *port, weft_id id)

@@ -23,6 +23,8 @@ bool wf_sends_pending(struct weft_port *p);
 /* [any] The thread, process or port @id has ended: receives that name it, members that were it. */
 void wf_id_ended(weft_id id, bool watched);
 
+void wf_process_ended(uint32_t process);        /* [listener] another process, and all that was in it */
+
 /* While none has members, an end concerns nobody but those who watch. Relaxed: opening happens before the end. */
 extern _Atomic uint32_t wf_ports_with_members;
 

@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "mem/share.h"
 #include "port/drain.h"
 #include "port/listener.h"
 #include "port/self.h"
@@ -49,19 +50,20 @@ static void wait_at(struct weft_port *p, struct wf_waiter *w)
 
 static void sleep_once(uint32_t ran, weft_time until)
 {
-	struct wf_parker *parker = &wf_self.port->parker, *nobody = NULL;
+	struct wf_parker *parker = &wf_self.port->face->parker, *nobody = NULL;
 	struct weft_port *world = weft_port_world();
 	struct sleep s = { .own.parker = parker, .world.parker = parker };
 	weft_time soon = weft_in(WEFT_MS);
 
+	wf_share_flush();               /* what we have put goes home before we sleep */
 	wf_park_begin(parker);
 	wait_at(wf_self.port, &s.own);
 	if (world)
 		wait_at(world, &s.world);
 	/* Only one can be the poller; another looks now and then. Relaxed: ordered by the fence. */
 	s.polls = atomic_compare_exchange_strong_explicit(&wf_poller, &nobody, parker, memory_order_relaxed, memory_order_relaxed);
-	wf_fence_heavy();                                               /* F1 */
-	if (!wf_ring_waiting(&wf_self.port->ring) && !(world && wf_ring_waiting(&world->ring)) && !wf_callbacks_pending() &&
+	wf_fence_heavy_far();                                               /* F1 */
+	if (!wf_port_waiting(wf_self.port) && !(world && wf_port_waiting(world)) && !wf_callbacks_pending() &&
 	    atomic_load_explicit(&wf_callbacks_ran, memory_order_relaxed) == ran)
 		wf_park(parker, s.polls || until < soon ? until : soon, get_up, &s);
 	get_up(&s);

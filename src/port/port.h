@@ -23,6 +23,7 @@
 #include "base/park.h"
 #include "mem/buf.h"
 #include "mem/slab.h"
+#include "net/local/board.h"
 #include "port/door.h"
 #include "port/memory.h"
 #include "port/native.h"
@@ -33,14 +34,20 @@ enum wf_kind {
 	WF_INLINE,              /* in the cell, then in the record */
 	WF_POOLED,              /* weft's own copy, in a buffer of the pool */
 	WF_HANDED,              /* the user's buffer, changing hands */
-	WF_ANNOUNCED            /* stays with the sender's request until it is matched */
+	WF_ANNOUNCED,           /* stays with the sender's request until it is matched */
+	/* from another process (way.h) */
+	WF_ARENA,               /* beside the cells */
+	WF_FLOWN,               /* a buffer in shared memory, changing hands */
+	WF_FAR,                 /* announced: stays with its sender, who has a ticket for it */
+	WF_GROWN                /* no message: where the arena is */
 };
 enum {
 	WF_MSG_READY = 1,
 	WF_MSG_SHARED = 2,      /* the buffer is a view: read-only */
 	WF_MSG_CHARGED = 4,     /* its buffer was charged to the budget when it was sent */
 	WF_MSG_TAKEN = 16,      /* by a probe: its port no longer accounts for it, and may close */
-	WF_MSG_SENDS = 8        /* the arrival is part of a request, not of a record */
+	WF_MSG_SENDS = 8,       /* the arrival is part of a request, not of a record */
+	WF_MSG_TICKET = 32      /* that request stands for one in another process (far.h) */
 };
 
 /* A message that a port knows and nobody has received: a record or an announced send. */
@@ -91,8 +98,15 @@ struct weft_req {
 	struct wf_node mine;                    /* send: in from's list. told: in the callbacks' or queue's list */
 	struct wf_node spill;                   /* send: in at's spill. Else: in the work list */
 	struct wf_mem mem;
-	struct weft_buf *buf;                   /* send: what travels */
-	struct weft_req *partner;               /* receive: the send it is copied from */
+	union {
+		struct weft_buf *buf;           /* send: what travels */
+		struct wf_far *pull;            /* receive: what it is copied from, bit by bit (far.h) */
+	};
+	union {
+		struct weft_req *partner;       /* receive: the send it is copied from */
+		struct wf_far *far;             /* send announced by another process: what stands for it here (far.h) */
+		struct wf_push *push;           /* send announced to another process (push.h) */
+	};
 	struct weft_req *carrier;               /* told: what carries the end, if this must live on */
 	void *head_out;                         /* receive: where the header goes */
 	weft_done_fn done;
@@ -104,16 +118,23 @@ struct weft_req {
 
 #define WF_PRIOS 8
 
+#define WF_MEMBER_GONE (UINT64_C(1) << 63)      /* no id of a job has it */
+
 struct wf_members {
 	_Atomic uint32_t refs;
 	uint32_t count;
-	_Atomic(weft_id) ids[];                 /* 0: has ended */
+	_Atomic(weft_id) ids[];                 /* with WF_MEMBER_GONE: has ended */
 };
 
 struct weft_port {
+	/* Set when the page was made: its line on the board, with the park word of the thread whose port this is. */
+	_Alignas(WF_LINE) struct wf_face *face;
+	uint32_t number;                        /* of the face */
+	uint32_t serial;                        /* counts openings, as in face.gate */
+
 	/* Set at open, then constant. They come first: behind the cells of a port lies the next port, and a core that writes
 	 * cell after cell asks ahead for what follows them. */
-	_Alignas(WF_LINE) const struct weft_proto *proto;         /* NULL: native */
+	const struct weft_proto *proto;         /* NULL: native */
 	_Atomic(weft_id) id;                    /* as in the ring, whose line belongs to the senders; 0: ended */
 	_Atomic uint64_t context;
 	uint16_t incarnation;                   /* as in the tail */
@@ -142,7 +163,6 @@ struct weft_port {
 
 	struct wf_ring ring;
 
-	_Alignas(WF_LINE) struct wf_parker parker;      /* of the thread whose port this is */
 
 	/* The locks outlive incarnations: a stale pointer may still take one. They stand beside what they cover, far from
 	 * the lines that senders read: a core that prefetches around those would take the owner's. */
@@ -151,9 +171,13 @@ struct weft_port {
 	_Atomic uint32_t rung;                  /* in the listener's list; a late sender may put a reused port there, too */
 	struct weft_port *_Atomic next_rung;
 
-	/* under door */
+	/* under door; last also read by who looks without it */
+	_Atomic(struct wf_reader *) last;       /* of the readers (ring.reader and those behind it) the one that was last active */
 	bool open;
 	bool closing;
+	bool tight;                             /* no budget for messages */
+	uint32_t clogs;                         /* rings of other processes that brought too many announcements (seek.h) */
+	uint32_t streak;                        /* cells in a row from one reader */
 	uint32_t copying;                       /* matched, and being copied outside the lock */
 	uint32_t taken;                         /* messages that probes took and nobody has received: the page waits for them */
 	weft_id ended;                          /* closed under this id, and waits for those */
@@ -182,6 +206,15 @@ struct weft_port {
 };
 _Static_assert(sizeof(struct weft_port) <= 4096 - 128, "an idle port, and its share of the tables, costs less than a page");
 _Static_assert(sizeof(struct weft_port) % WF_PAIR == 0, "ports lie side by side");
+
+/* [any] Is there something at @p for whoever is inside? A hint; exact behind a heavy fence. */
+static inline bool wf_port_waiting(struct weft_port *p)
+{
+	for (struct wf_reader *r = &p->ring.reader; r; r = atomic_load_explicit(&r->next, memory_order_relaxed))
+		if (wf_reader_waiting(r))
+			return true;
+	return wf_ring_spilled(&p->ring);
+}
 
 /* What is left to do when the port's lock is free again: copies between memories. */
 struct wf_work {

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/tsan.h"
+#include "mem/share.h"
 #include "port/deliver.h"
 #include "port/op.h"
 #include "port/recv.h"
@@ -19,6 +20,26 @@ struct probe {
 	struct weft_msg **ret_msg;
 	struct weft_status st;
 };
+
+/* The first for @b, claimed if it is to be taken out; NULL: none. */
+static struct wf_arrival *find_locked(struct probe *b)
+{
+	struct weft_port *p = b->port;
+	struct weft_match_entry *e;
+	struct weft_req *send;
+	struct wf_arrival *a;
+
+	while ((e = wf_look(p, b->want)) != NULL) {
+		a = wf_of(e, struct wf_arrival, entry);
+		send = wf_of(a, struct weft_req, a);
+		if (!(a->flags & WF_MSG_SENDS) || (b->ret_msg ? wf_claim_send_locked(send) : wf_far_offered(send)))
+			return a;
+		wf_unmatch(p, e);               /* taken back by its sender, in another process */
+		p->unrequested--;
+		wf_far_forget(send);
+	}
+	return NULL;
+}
 
 /* From now on it is @ret_msg's: nobody else is matched with it, its sender can no longer take it back. */
 static void take_out_locked(struct probe *b, struct wf_arrival *a)
@@ -42,17 +63,14 @@ static int look(struct probe *b, struct wf_waiter *w)
 {
 	struct weft_port *p = b->port;
 	struct wf_work work = { NULL };
-	struct weft_match_entry *e;
+	struct wf_arrival *a;
 	int r = 0;
 
 	wf_port_enter(p);
 	wf_drain_locked(p, &work);
-	e = wf_look(p, b->want);
 	if (p->closing) {
 		r = weft_fail(-ECANCELED, "the port is being closed");
-	} else if (e) {
-		struct wf_arrival *a = wf_of(e, struct wf_arrival, entry);
-
+	} else if ((a = find_locked(b)) != NULL) {
 		wf_user_acquires(&p->ring);
 		wf_status_of(p, a, &b->st);
 		if (b->ret_msg)
@@ -87,17 +105,18 @@ static void get_up(void *arg)
 
 static int sleep_once(struct probe *b, weft_time until)
 {
-	struct wf_waiter w = { .parker = &wf_self.port->parker, .probes = true };
+	struct wf_waiter w = { .parker = &wf_self.port->face->parker, .probes = true };
 	int r;
 
+	wf_share_flush();               /* what we have put goes home before we sleep */
 	wf_park_begin(w.parker);
 	r = look(b, &w);
 	if (r) {
 		wf_park_end(w.parker);
 		return r;
 	}
-	wf_fence_heavy();                                               /* F1 */
-	if (!wf_ring_waiting(&b->port->ring) && !wf_callbacks_pending() && source_gone(b) == 0)
+	wf_fence_heavy_far();                                               /* F1 */
+	if (!wf_port_waiting(b->port) && !wf_callbacks_pending() && source_gone(b) == 0)
 		wf_park(w.parker, until, get_up, &w);
 	get_up(&w);
 	wf_self.waiting = true;

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/tsan.h"
+#include "mem/share.h"
 #include "port/listener.h"
 #include "port/request.h"
 #include "port/tell.h"
@@ -148,6 +149,7 @@ static bool lie_down(struct sleep *s)
 {
 	bool empty;
 
+	wf_share_flush();               /* what we have put goes home before we sleep */
 	wf_park_begin(s->w.parker);
 	wf_lock(&s->q->lock);           /* who adds holds it too: no fence is needed */
 	wf_list_add(&s->q->waiters, &s->w.link);
@@ -183,7 +185,7 @@ int weft_queue_next(struct weft_queue *queue, weft_time until, struct weft_statu
 			r = wf_late(until);
 			break;
 		}
-		struct sleep s = { .q = queue, .w = { .parker = &wf_self.port->parker } };
+		struct sleep s = { .q = queue, .w = { .parker = &wf_self.port->face->parker } };
 
 		if (lie_down(&s))
 			wf_park(s.w.parker, until, get_up, &s);

@@ -16,6 +16,7 @@
 #include "port/op.h"
 #include "port/open.h"
 #include "port/request.h"
+#include "port/seek.h"
 #include "port/wait.h"
 
 /* The source a native receive names, or 0. */
@@ -77,6 +78,8 @@ static int post_locked(struct weft_port *p, struct weft_req *r, const void *want
 		p->told_wants++;
 		wf_attend_locked(p);
 	}
+	if (wf_unlikely(p->clogs))
+		wf_seek_locked(p, want);
 	return 0;
 }
 
@@ -133,14 +136,14 @@ static int recv_wait(struct weft_port *p, const void *want, const struct wf_targ
 		if (r)
 			return r < 0 ? r : 0;
 		if (first && named(p, want))
-			lived = wf_id_lives(named(p, want));
+			lived = wf_lives(named(p, want));
 		if (until == WEFT_NOW || !own || !lived)
 			break;
 		do {
 			if (!wf_linger(&w))
 				goto post;
 			/* relaxed: a hint that somebody else drained; the lock orders what he did. */
-		} while (!wf_ring_waiting(&p->ring) && atomic_load_explicit(&p->drains, memory_order_relaxed) == drains);
+		} while (!wf_port_waiting(p) && atomic_load_explicit(&p->drains, memory_order_relaxed) == drains);
 	}
 	if (until == WEFT_NOW && lived)
 		return wf_late(until);
@@ -165,42 +168,92 @@ static inline int recv_prepare(struct weft_port **at, const char *call)
 
 /* The hot path: a thread at its own port, nothing posted, nothing unexpected, and the next cell is the message.
  * Inside the door. True: taken. */
-static inline bool take_hot_locked(struct weft_port *p, struct wf_cell *c, const struct wf_head *want, void *data,
-				   size_t cap, struct weft_status *ret_st)
+static inline __attribute__((always_inline)) bool take_hot_locked(struct weft_port *p, struct wf_reader *rd, struct wf_cell *c, const struct wf_head *want,
+				   void *data, size_t cap, struct weft_status *ret_st)
 {
-	if (wf_unlikely(c->kind != WF_INLINE || !wf_cell_matches(want, c) || c->len > cap))
+	struct wf_cell_words w;
+
+	if (wf_unlikely(!wf_cell_hot(rd, c, &w) || !wf_matches(want, w.src, w.tag) || w.len > cap))
 		return false;
 	wf_user_acquires(&p->ring);
-	wf_copy_small(data, c->body, c->len);
+	wf_copy_small(data, c->body, w.len);
 	if (ret_st)
-		*ret_st = (struct weft_status){ .from = c->src, .tag = c->tag, .len = c->len, .index = c->index };
+		*ret_st = (struct weft_status){ .from = w.src, .tag = w.tag, .len = w.len, .index = w.index };
 	p->received++;
-	p->received_bytes += c->len;
+	p->received_bytes += w.len;
 	p->copies++;
-	wf_ring_advance(&p->ring);
+	rd->arena_last = false;
+	wf_ring_advance(rd);
 	return true;
+}
+
+/* The same for what another process put into its arena. */
+static bool take_arena_locked(struct weft_port *p, struct wf_reader *rd, struct wf_cell *c, const struct wf_head *want, void *data,
+			      size_t cap, struct weft_status *ret_st)
+{
+	struct wf_cell_words w;
+	uint32_t off, next;
+
+	wf_cell_hot(rd, c, &w);
+	if (*(const volatile uint16_t *)&c->kind != WF_ARENA || !rd->arena || w.len > WF_ARENA_MOST || w.src >> 32 != rd->process ||
+	    !wf_matches(want, w.src, w.tag) || w.len > cap)
+		return false;
+	wf_user_acquires(&p->ring);
+	off = wf_arena_place(rd->arena_at, w.len, &next);
+	memcpy(data, rd->arena + (size_t)off * WF_GRAIN, w.len);
+	if (ret_st)
+		*ret_st = (struct weft_status){ .from = w.src, .tag = w.tag, .len = w.len, .index = w.index };
+	p->received++;
+	p->received_bytes += w.len;
+	p->copies++;
+	rd->arena_at = next;
+	rd->arena_last = true;
+	wf_ring_advance(rd);
+	return true;
+}
+
+/* Where the next message's payload will be, if it lies in an arena again: asked for before the cell is here. */
+static inline const char *arena_ahead(const struct wf_reader *rd)
+{
+	return wf_unlikely(rd->arena_last) ? rd->arena + (size_t)(rd->arena_at % WF_ARENA_GRAINS) * WF_GRAIN : NULL;
 }
 
 /* [owner, inside] The next cell, waited for as long as a waiter spins whatever the load; NULL: none came, or somebody
  * wants to come in. Waiting inside keeps the way in off the path from a message's arrival to its receiver; the loop is
  * nothing but the look, as all else delays it. */
-static inline struct wf_cell *next_hot_locked(struct weft_port *p, weft_time until)
+static inline __attribute__((always_inline)) struct wf_cell *next_hot_locked(struct weft_port *p, weft_time until, struct wf_reader **ret_rd)
 {
-	struct wf_ring *r = &p->ring;
+	struct wf_reader *r = atomic_load_explicit(&p->last, memory_order_relaxed);
 	uint32_t pos = atomic_load_explicit(&r->pos, memory_order_relaxed);
-	struct wf_cell *cells = atomic_load_explicit(&r->own_cells, memory_order_relaxed);
-	struct wf_cell *c = &cells[pos & atomic_load_explicit(&r->own_mask, memory_order_relaxed)];
+	struct wf_cell *cells = atomic_load_explicit(&r->cells, memory_order_relaxed);
+	struct wf_cell *c = &cells[pos & atomic_load_explicit(&r->mask, memory_order_relaxed)];
+	bool others = atomic_load_explicit(&p->ring.reader.next, memory_order_relaxed);
+	const char *ahead = arena_ahead(r);
 
+	*ret_rd = r;
 	if (wf_acquire32(&c->seq) == pos + 1)                           /* R1 */
-		return c;
+		return wf_likely(!others || ++p->streak % WF_STREAK) ? c : wf_port_scan_locked(p, ret_rd);
 	if (until == WEFT_NOW)
 		return NULL;
 	wf_self.spun = true;
 	for (unsigned spins = wf_spin_budget(); spins; spins--) {
 		if (atomic_load_explicit(&c->seq, memory_order_relaxed) == pos + 1)
 			return wf_acquire32(&c->seq) == pos + 1 ? c : NULL;     /* R1; for certain */
+		__builtin_prefetch((const char *)c + WF_LINE);  /* a message of more than 32 bytes: both lines at once */
+		if (ahead) {
+			__builtin_prefetch(ahead);
+			__builtin_prefetch(ahead + WF_LINE);
+			__builtin_prefetch(ahead + 2 * WF_LINE);
+			__builtin_prefetch(ahead + 3 * WF_LINE);
+		}
 		if (wf_unlikely(wf_door_wanted(&p->door)))
 			return NULL;
+		if (wf_unlikely(others) && (spins & 7) == 0) {
+			struct wf_cell *other = wf_port_scan_locked(p, ret_rd);
+
+			if (other)
+				return other;
+		}
 		wf_relax();
 	}
 	return NULL;
@@ -210,14 +263,16 @@ static inline struct wf_cell *next_hot_locked(struct weft_port *p, weft_time unt
 static inline bool recv_hot(struct weft_port *p, const struct wf_head *want, void *data, size_t cap, weft_time until,
 			    struct weft_status *ret_st)
 {
+	struct wf_reader *rd;
 	struct wf_cell *c;
 	bool taken = false;
 
 	wf_door_enter_owner(&p->door);
 	wf_cool_locked();
 	if (wf_likely(!(p->native.wants | p->native.arrivals))) {
-		c = next_hot_locked(p, until);
-		taken = c && take_hot_locked(p, c, want, data, cap, ret_st);
+		c = next_hot_locked(p, until, &rd);
+		taken = c && (take_hot_locked(p, rd, c, want, data, cap, ret_st) ||
+			      (rd->starved && take_arena_locked(p, rd, c, want, data, cap, ret_st)));
 	}
 	wf_door_leave_owner(&p->door);
 	return taken;
@@ -235,7 +290,7 @@ WF_SLOW static int recv_slow(struct weft_port *at, weft_id from, struct wf_head 
 	if (wf_unlikely(from >> 52 == 0xfff || from == 0 || at->proto)) {
 		if (at->proto && at->proto->head_len)
 			return weft_fail(-EINVAL, "the port speaks %s: its header goes by weft_recv_post", at->proto->name);
-		if (from != WEFT_ANY && (r = wf_peer_id(at, from, &want.src)) < 0)
+		if (from != WEFT_ANY && (r = wf_source_id(at, from, &want.src)) < 0)
 			return r;
 	}
 	memset(&st, 0, sizeof(st));
@@ -266,6 +321,34 @@ int weft_recv(struct weft_port *at, weft_id from, uint64_t tag, void *data, size
 	return recv_slow(at, from, want, data, cap, until, ret_st);
 }
 
+/* The hot path for buffers: a thread at its own port, and the next cell brings one. True: taken. */
+static bool recv_buf_hot(struct weft_port *p, const struct wf_head *want, weft_time until, struct weft_buf **ret_buf,
+			 struct weft_status *ret_st)
+{
+	struct wf_incoming in;
+	struct wf_reader *rd;
+	struct wf_cell *c;
+	bool taken = false;
+
+	wf_door_enter_owner(&p->door);
+	wf_cool_locked();
+	c = p->native.wants | p->native.arrivals ? NULL : next_hot_locked(p, until, &rd);
+	if (c && *(const volatile uint16_t *)&c->kind == WF_FLOWN && wf_cell_read(rd, c, false, &in) == 0 && in.kind == WF_FLOWN &&
+	    wf_matches(want, in.src, in.tag) && wf_incoming_land(&in) == 0) {
+		wf_user_acquires(&p->ring);
+		*ret_buf = in.buf;
+		if (ret_st)
+			*ret_st = (struct weft_status){ .flags = in.flags & WF_MSG_SHARED ? WEFT_ST_SHARED : 0, .from = in.src, .tag = in.tag,
+							.len = in.len, .index = in.index, .buf = in.buf };
+		p->received++;
+		p->received_bytes += in.len;
+		wf_cell_done(rd, &in);
+		taken = true;
+	}
+	wf_door_leave_owner(&p->door);
+	return taken;
+}
+
 int weft_buf_recv(struct weft_port *at, weft_id from, uint64_t tag, weft_time until, struct weft_buf **ret_buf,
 		  struct weft_status *ret_st)
 {
@@ -283,6 +366,13 @@ int weft_buf_recv(struct weft_port *at, weft_id from, uint64_t tag, weft_time un
 		r = weft_fail(-EINVAL, "the port speaks %s: its header goes by weft_recv_post", at->proto->name);
 	if (r == 0)
 		r = wf_want_of(at, &op, want);
+	if (r == 0 && wf_peers_on() && at == wf_self.port) {
+		struct wf_head h;
+
+		memcpy(&h, want, sizeof(h));
+		if (recv_buf_hot(at, &h, until, ret_buf, ret_st))
+			return 0;
+	}
 	if (r == 0)
 		r = recv_wait(at, want, &t, until);
 	if (r < 0)
@@ -345,6 +435,14 @@ static int over_at_once(struct weft_req *r, const struct weft_op *op, int err, s
 	return err < 0 ? err : WEFT_DONE;
 }
 
+/* @send, of another process, is @r's: it is fetched by and by, and nobody waits for that here. */
+static void fetch(struct weft_port *p, struct weft_req *r, struct weft_req *send)
+{
+	r->where = WF_COPYING;          /* taken, and nobody else knows of @r yet */
+	r->partner = send;
+	wf_far_start(p, r);
+}
+
 static int start_recv(struct weft_port *p, const struct weft_op *op, struct weft_req *r, struct weft_req **ret_req,
 		      struct weft_status *ret_st)
 {
@@ -372,6 +470,10 @@ static int start_recv(struct weft_port *p, const struct weft_op *op, struct weft
 		wf_work_do(p, &work);
 	if (err == 0)
 		return 0;
+	if (err == 1 && send && send->a.kind == WF_FAR) {
+		fetch(p, r, send);
+		return 0;
+	}
 	if (err == 1)
 		err = send ? wf_copy_send(p, send, &t) : 0;
 	return over_at_once(r, op, err, ret_req, ret_st);
@@ -412,6 +514,8 @@ static inline struct weft_req *post_plain_locked(struct weft_port *p, const stru
 	r->where = WF_POSTED;
 	wf_user_releases(&p->ring);     /* another thread may write into our memory */
 	wf_native_match_add_want(&p->native, want, &r->a.entry);
+	if (wf_unlikely(p->clogs))
+		wf_seek_locked(p, r->a.entry.head);
 	return r;
 }
 
@@ -421,6 +525,7 @@ static inline int post_hot(struct weft_port *p, const struct weft_op *op, struct
 {
 	struct wf_head want = { .src = op->peer, .tag = op->tag, .ignore = op->tag == WEFT_ANY_TAG ? UINT64_MAX : op->ignore };
 	struct weft_req *r = NULL;
+	struct wf_reader *rd;
 	struct wf_cell *c;
 	bool taken = false;
 
@@ -428,15 +533,15 @@ static inline int post_hot(struct weft_port *p, const struct weft_op *op, struct
 		return -EINTR;
 	wf_door_enter_owner(&p->door);
 	if (wf_likely(!p->native.arrivals && !wf_ring_spilled(&p->ring))) {
-		while ((c = wf_ring_next(&p->ring)) != NULL) {
+		while ((c = wf_port_next_locked(p, &rd)) != NULL) {
 			if (!p->native.wants) {
-				taken = take_hot_locked(p, c, &want, op->data, op->len, ret_st);
+				taken = take_hot_locked(p, rd, c, &want, op->data, op->len, ret_st);
 				break;
 			}
 			wf_user_acquires(&p->ring);
-			if (c->kind != WF_INLINE || !wf_arrive_hot_locked(p, c))
+			if (!wf_arrive_hot_locked(p, rd, c))
 				break;
-			wf_ring_advance(&p->ring);
+			wf_ring_advance(rd);
 		}
 		if (!c)
 			r = post_plain_locked(p, op, &want);
@@ -525,6 +630,12 @@ static bool again_once(struct weft_port *p, struct weft_req *r)
 	memcpy(want, r->a.entry.head, sizeof(want));
 	wf_port_enter(p);
 	err = r->cancel ? r->cancel : post_locked(p, r, want, &work, &send);
+	if (err == 1 && send && send->a.kind == WF_FAR) {
+		wf_port_leave(p);
+		wf_work_do(p, &work);
+		fetch(p, r, send);      /* goes on with wf_recv_landed */
+		return false;
+	}
 	if (err == 1 && send) {
 		p->pins++;
 		wf_port_leave(p);
@@ -555,6 +666,25 @@ void wf_recv_resume(struct weft_req *r)
 	struct weft_port *p = r->at;
 
 	wf_recv_again(r);
+	wf_port_enter(p);
+	p->pins--;
+	wf_port_leave(p);
+}
+
+void wf_recv_landed(struct weft_req *r, int err)
+{
+	struct weft_port *p = r->at;
+	bool more = false;
+
+	wf_port_enter(p);
+	r->where = WF_TELLING;
+	if (err == 0 || err == -EMSGSIZE)
+		more = tell_one_locked(r, err);
+	else
+		wf_req_end_locked(r, err);
+	wf_port_leave(p);
+	if (more)
+		wf_recv_again(r);
 	wf_port_enter(p);
 	p->pins--;
 	wf_port_leave(p);

@@ -5,9 +5,11 @@
 #include <errno.h>
 
 #include "port/table.h"
+#include "port/way.h"
 
 /* A repeating receive takes what is there, each told on its own, and is then posted. */
 void wf_recv_again(struct weft_req *r);
+void wf_recv_landed(struct weft_req *r, int err);       /* [no lock] one of another process was fetched; its port was pinned */
 void wf_recv_resume(struct weft_req *r);        /* [callback runner] its memory is free again; its port was kept open */
 
 /* A receive that names @src will wait: its end shall be told. -ESRCH: it has ended already. */
@@ -15,6 +17,8 @@ static inline int wf_watch(weft_id src)
 {
 	struct weft_port *p = wf_port_by_id(src);
 
+	if (wf_unlikely(!p) && wf_peers_on() && src >> 32 != wf_process_id >> 32)
+		return wf_far_watch(src);
 	if (wf_unlikely(!p || atomic_load_explicit(&p->id, WF_DEPENDS) != src))
 		return -ESRCH;
 	if (wf_likely(atomic_load_explicit(&p->watched, memory_order_relaxed)))
@@ -23,6 +27,12 @@ static inline int wf_watch(weft_id src)
 	atomic_store_explicit(&p->watched, true, memory_order_relaxed);
 	wf_fence_light();
 	return atomic_load_explicit(&p->id, memory_order_relaxed) == src ? 0 : -ESRCH;
+}
+
+/* Does @id live, here or in another process? A hint. */
+static inline bool wf_lives(weft_id id)
+{
+	return wf_likely(id >> 32 == wf_process_id >> 32) || !wf_peers_on() ? wf_id_lives(id) : wf_far_lives(id);
 }
 
 #endif

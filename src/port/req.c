@@ -78,10 +78,8 @@ int weft_req_peek(struct weft_req *req, struct weft_status *ret_st)
 		return err;
 	if (!req)
 		return weft_fail(-EINVAL, "req is NULL");
-	if (!wf_req_over(req) && req->what == WF_RECV)
-		wf_port_progress(req->at);
-	else if (!wf_req_over(req) && req->what == WF_SEND)
-		wf_port_help(req->at);
+	if (!wf_req_over(req))
+		wf_await(&req, 1, 1, WEFT_NOW);
 	if (!wf_req_over(req))
 		return weft_fail(-EAGAIN, "not over yet");
 	if (ret_st)

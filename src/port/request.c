@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "port/far.h"
 #include "port/listener.h"
 #include "port/tell.h"
 
@@ -160,6 +161,10 @@ void wf_req_end_locked(struct weft_req *r, int err)
 {
 	struct weft_port *limiter = limiter_of(r);
 
+	if (wf_unlikely(r->what == WF_SEND && r->a.flags & WF_MSG_TICKET)) {
+		wf_far_answer(r, err);
+		return;
+	}
 	if (r->flags & WEFT_REPEAT && r->st.flags & WEFT_ST_MORE) {     /* what the last message said is not its end's */
 		r->st.flags = 0;
 		r->st.len = 0;

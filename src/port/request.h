@@ -112,15 +112,21 @@ static inline int wf_req_collect(struct weft_req *r, struct weft_status *ret_st)
 	return err;
 }
 
-/* In and out of what covers @r while it is under way. Out: what in answered, as @r may be gone by then. */
-static inline struct weft_port *wf_req_enter(struct weft_req *r)
+/* In and out of what covers requests at @at; NULL: the program's own, and sends to other processes. */
+static inline void wf_cover_enter(struct weft_port *at)
 {
-	struct weft_port *at = r->at;
-
 	if (at)
 		wf_port_enter(at);
 	else
 		wf_lock(&wf_user_lock);
+}
+
+/* Of @r while it is under way. Out: what in answered, as @r may be gone by then. */
+static inline struct weft_port *wf_req_enter(struct weft_req *r)
+{
+	struct weft_port *at = r->at;
+
+	wf_cover_enter(at);
 	return at;
 }
 

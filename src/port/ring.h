@@ -42,6 +42,7 @@
 #define WF_CELLS_SMALL 16u
 #define WF_CELLS_BIG 256u
 #define WF_BODY 96u
+#define WF_GRAIN 64u                    /* bytes: what is taken from an arena at a time (way.h) */
 
 #define WF_TAIL_CLOSED (UINT64_C(1) << 63)      /* nothing enters any more */
 #define WF_TAIL_SPILLED (UINT64_C(1) << 62)     /* it was full: what comes queues behind what spilled */
@@ -61,16 +62,32 @@ struct wf_cell {
 	unsigned char body[WF_BODY];            /* payload; or a pointer; behind a foreign header */
 };
 
+/* The reading end, whoever writes at the other: threads of this process (struct wf_ring) or of another (way.h). Under the port's lock; pos,
+ * mask, cells and next are also read by who looks without it. */
+struct wf_reader {
+	_Atomic uint32_t pos;
+	_Atomic uint32_t mask;                  /* the senders' line is theirs: copies */
+	_Atomic(struct wf_cell *) cells;
+	_Atomic uint64_t *head;                 /* where senders are told: arena << 32 | cells */
+	uint32_t process;                       /* whose threads write here */
+	uint32_t arena_at;                      /* next byte in units of WF_GRAIN; runs on */
+	_Atomic(struct wf_reader *) next;       /* at the same port */
+	_Atomic uint32_t *starved;              /* another process's: is to be told of room; NULL: its own way of waiting (spill) */
+	bool strong;                            /* F1 with that one by full fences */
+	const char *arena;                      /* another process's: beside its cells; NULL: none yet */
+	bool arena_last;                        /* the last message lay there: the next may, too */
+};
+
+void wf_reader_room(struct wf_reader *r);       /* inway.c */
+
 struct wf_ring {
 	/* senders */
 	_Alignas(WF_PAIR) _Atomic uint64_t tail;
 	_Atomic uint32_t seen;                  /* the head some sender last saw */
 	_Atomic(struct wf_cell *) cells[2];     /* small, big; set before the tail says so */
-	/* the reader, under the port's lock; all but head are also read by who looks without it */
-	_Alignas(WF_PAIR) _Atomic uint32_t head;
-	_Atomic uint32_t pos;
-	_Atomic uint32_t own_mask;              /* the senders' line is theirs: copies */
-	_Atomic(struct wf_cell *) own_cells;
+	/* the reader */
+	_Alignas(WF_PAIR) _Atomic uint64_t head;
+	struct wf_reader reader;
 	/* seldom written, read by each sender and by the reader */
 	_Alignas(WF_LINE) _Atomic(struct wf_parker *) sleeper;
 	_Atomic bool spilled;                   /* what WF_TAIL_SPILLED says, where the reader may look at it */
@@ -86,8 +103,9 @@ struct wf_ring {
 static inline void wf_ring_use(struct wf_ring *r, struct wf_cell *cells, uint32_t count)
 {
 	atomic_store_explicit(&r->cells[count == WF_CELLS_BIG], cells, memory_order_relaxed);   /* R3 publishes them */
-	atomic_store_explicit(&r->own_cells, cells, memory_order_release);      /* the new memory, to who looks without the lock */
-	atomic_store_explicit(&r->own_mask, count - 1, memory_order_relaxed);
+	r->reader.head = &r->head;
+	atomic_store_explicit(&r->reader.cells, cells, memory_order_release);   /* the new memory, to who looks without the lock */
+	atomic_store_explicit(&r->reader.mask, count - 1, memory_order_relaxed);
 }
 
 /* [any, under the port's spill lock] From now on no claim succeeds: what comes follows what spilled. */
@@ -135,7 +153,7 @@ static inline enum wf_claim wf_ring_claim(struct wf_ring *r, uint16_t who, uint6
 		if (wf_unlikely(t & WF_TAIL_FLAGS & ~allow))
 			return WF_CLAIM_FLAGS;
 		if (wf_unlikely(pos - atomic_load_explicit(&r->seen, WF_DEPENDS) > mask)) {             /* R2 */
-			uint32_t head = atomic_load_explicit(&r->head, memory_order_acquire);           /* R2 */
+			uint32_t head = (uint32_t)atomic_load_explicit(&r->head, memory_order_acquire); /* R2 */
 
 			atomic_store_explicit(&r->seen, head, memory_order_release);                    /* R2 */
 			if (wf_unlikely((int32_t)(pos - head) < 0)) {   /* the tail we know is older than that head */
@@ -172,40 +190,55 @@ static inline struct wf_parker *wf_ring_sleeper(struct wf_ring *r)
 }
 
 /* [reader] The next cell, or NULL if it is not published yet. */
-static inline struct wf_cell *wf_ring_next(struct wf_ring *r)
+static inline struct wf_cell *wf_ring_next(struct wf_reader *r)
 {
 	/* relaxed: the reader's own words. */
 	uint32_t pos = atomic_load_explicit(&r->pos, memory_order_relaxed);
-	struct wf_cell *cells = atomic_load_explicit(&r->own_cells, memory_order_relaxed);
-	struct wf_cell *c = &cells[pos & atomic_load_explicit(&r->own_mask, memory_order_relaxed)];
+	struct wf_cell *cells = atomic_load_explicit(&r->cells, memory_order_relaxed);
+	struct wf_cell *c = &cells[pos & atomic_load_explicit(&r->mask, memory_order_relaxed)];
 
 	wf_step("next");
 	return wf_acquire32(&c->seq) == pos + 1 ? c : NULL;                                     /* R1 */
 }
 
+/* [reader] Senders may write again what lies before the present position. */
+static inline void wf_ring_told(struct wf_reader *r)
+{
+	atomic_store_explicit(r->head, (uint64_t)r->arena_at << 32 | atomic_load_explicit(&r->pos, memory_order_relaxed),
+			      memory_order_release);                            /* R2 */
+	if (r->starved) {
+		if (r->strong)
+			wf_fence_slow();                                /* F1 */
+		else
+			wf_fence_light();                               /* F1 */
+		if (wf_unlikely(atomic_load_explicit(r->starved, memory_order_relaxed)))
+			wf_reader_room(r);
+	}
+}
+
 /* [reader] Done with the cell wf_ring_next gave. Senders are told every 16th time (4th, if small). */
-static inline void wf_ring_advance(struct wf_ring *r)
+static inline void wf_ring_advance(struct wf_reader *r)
 {
 	uint32_t pos = atomic_load_explicit(&r->pos, memory_order_relaxed) + 1;
-	uint32_t every = atomic_load_explicit(&r->own_mask, memory_order_relaxed) >= WF_CELLS_BIG - 1 ? 15 : 3;
+	uint32_t every = atomic_load_explicit(&r->mask, memory_order_relaxed) >= WF_CELLS_BIG - 1 ? 15 : 3;
 
 	atomic_store_explicit(&r->pos, pos, memory_order_relaxed);
 	if ((pos & every) == 0) {
 		wf_step("head");
-		atomic_store_explicit(&r->head, pos, memory_order_release);     /* R2 */
+		wf_ring_told(r);
 	}
 }
 
 /* [any] Has the reader something to do here? A hint for spinning; exact behind a heavy fence. */
-static inline bool wf_ring_waiting(struct wf_ring *r)
+static inline bool wf_reader_waiting(struct wf_reader *r)
 {
 	uint32_t pos = atomic_load_explicit(&r->pos, memory_order_relaxed);
-	struct wf_cell *cells = atomic_load_explicit(&r->own_cells, WF_DEPENDS);
-	struct wf_cell *c = &cells[pos & atomic_load_explicit(&r->own_mask, memory_order_relaxed)];
+	struct wf_cell *cells = atomic_load_explicit(&r->cells, WF_DEPENDS);
+	struct wf_cell *c = &cells[pos & atomic_load_explicit(&r->mask, memory_order_relaxed)];
 
 	wf_step("waiting");
 	/* relaxed, all: wf_ring_next acquires before anything is read. */
-	return atomic_load_explicit(&c->seq, memory_order_relaxed) == pos + 1 || wf_ring_spilled(r);
+	return atomic_load_explicit(&c->seq, memory_order_relaxed) == pos + 1;
 }
 
 /* [reader] Every position given out has been read. */
@@ -213,7 +246,7 @@ static inline bool wf_ring_drained(struct wf_ring *r)
 {
 	/* acquire: pairs with nothing but the flag just set; positions only grow. */
 	return (uint32_t)atomic_load_explicit(&r->tail, memory_order_acquire) ==
-	       atomic_load_explicit(&r->pos, memory_order_relaxed);
+	       atomic_load_explicit(&r->reader.pos, memory_order_relaxed);
 }
 
 #endif

@@ -11,6 +11,7 @@
 #include "port/context.h"
 #include "port/open.h"
 #include "port/table.h"
+#include "port/way.h"
 
 _Thread_local struct wf_self wf_self;
 
@@ -56,6 +57,7 @@ static void forget(void *self)
 	if (in)
 		leave();
 	wf_routes_free(s->routes);
+	wf_ways_forget(s->ways);
 	memset(s, 0, sizeof(*s));
 }
 

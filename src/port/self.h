@@ -6,11 +6,17 @@
 #include "port/port.h"
 
 struct wf_routes;
+struct wf_way_cache;
 
 struct wf_self {
 	struct weft_port *port;         /* NULL: has not joined */
 	weft_id id;                     /* its port's; differs from the port's own word when that has closed */
 	struct wf_routes *routes;       /* where context ports are that it sent to */
+	struct wf_way_cache *ways;      /* and ports of other processes; the last of them: */
+	weft_id last_to;
+	struct wf_way *last_way;
+	uint16_t last_who;
+	uint32_t claims;                /* of cells of other processes, by CAS */
 	uint32_t owns;                  /* ports it has opened OWNED */
 	uint32_t cold;                  /* receives left until its name is taken out of its own mailbox; 0: is not there */
 	bool in_callback;

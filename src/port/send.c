@@ -17,59 +17,10 @@
 #include "port/deliver.h"
 #include "port/listener.h"
 #include "port/op.h"
+#include "port/outgoing.h"
+#include "port/push.h"
 #include "port/request.h"
 #include "port/wait.h"
-
-/* A message on its way: what the cell and the request will say. */
-struct outgoing {
-	struct weft_port *from, *to;
-	weft_id id;
-	uint16_t who;                   /* incarnation of to */
-	uint64_t context, allow;
-	uint64_t tag;
-	const void *head;               /* of a foreign protocol */
-	struct wf_mem mem;
-	struct weft_buf *buf;           /* what travels */
-	size_t len;
-	uint16_t kind, flags;
-	bool blocks;                    /* the call waits for its end */
-};
-
-static inline void count_sent(struct weft_port *from, size_t len)
-{
-	/* A thread's own port is counted by that thread alone: no locked instruction. */
-	if (wf_likely(from == wf_self.port)) {
-		atomic_store_explicit(&from->sent, atomic_load_explicit(&from->sent, memory_order_relaxed) + 1, memory_order_relaxed);
-		atomic_store_explicit(&from->sent_bytes, atomic_load_explicit(&from->sent_bytes, memory_order_relaxed) + len,
-				      memory_order_relaxed);
-		return;
-	}
-	atomic_fetch_add_explicit(&from->sent, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&from->sent_bytes, len, memory_order_relaxed);
-}
-
-/* @pointer: to the payload, if it goes into the cell; else what the cell points to. */
-static void fill(struct wf_cell *c, const struct outgoing *o, uint16_t kind, const void *pointer)
-{
-	unsigned char *body = c->body;
-
-	c->kind = kind;
-	c->flags = o->flags;
-	c->len = (uint32_t)o->len;      /* an announced one's length is in its request */
-	c->index = o->from->index;
-	c->src = atomic_load_explicit(&o->from->id, memory_order_relaxed);
-	c->tag = o->tag;
-	if (o->allow & WF_TAIL_FOREIGN) {
-		memset(body, 0, WF_HEAD_ROOM);
-		if (o->head)
-			memcpy(body, o->head, o->from->proto->head_len);
-		body += WF_HEAD_ROOM;
-	}
-	if (kind != WF_INLINE)
-		memcpy(body, &pointer, sizeof(pointer));
-	else if (o->len)
-		memcpy(body, pointer, o->len);
-}
 
 static inline void publish(struct weft_port *to, struct wf_cell *c, uint32_t pos)
 {
@@ -105,13 +56,31 @@ static int refused(struct outgoing *o, enum wf_claim claim, uint64_t allow)
 	return -EINTR;
 }
 
-/* Who @id is in @context now. */
+/* Who @id is in @context now: a port of this process, or the way to one of another. */
 static int find(struct outgoing *o)
 {
+	o->to = NULL;
+	o->way = NULL;
+	if (wf_unlikely(o->id >> 32 != wf_process_id >> 32) && wf_peers_on())
+		return wf_way_find(o->id, o->context, o->from->proto, &o->way, &o->who);
 	if (o->context)
 		return wf_route(o->id, o->context, o->from->proto, &o->to, &o->who);
 	o->to = wf_port_find(o->id, &o->who);
 	return o->to ? 0 : weft_fail(-ESRCH, "no thread, process or port of that id");
+}
+
+/* The eager way to another process; a route that was stale is looked for once more. */
+static int enter_far(struct outgoing *o)
+{
+	int r = wf_far_eager(o, 0);
+
+	if (r != -ESRCH)
+		return r;
+	wf_way_stale(o->way, o->who);
+	r = find(o);
+	if (r == 0)
+		r = wf_far_eager(o, 0);
+	return r == -ESRCH ? weft_fail(r, "no thread, process or port of that id") : r;
 }
 
 /* Writes the message, or an announcement of it, into the mailbox: 0, or as refused(). */
@@ -124,7 +93,13 @@ static int enter(struct outgoing *o, uint16_t kind, const void *pointer, uint64_
 		int r;
 
 		if (wf_likely(claim == WF_CLAIMED)) {
-			fill(c, o, kind, pointer);
+			unsigned char *body = wf_outgoing_fill(c, o, kind);
+
+			/* @pointer: to the payload, if it goes into the cell; else what the cell points to. */
+			if (kind != WF_INLINE)
+				memcpy(body, &pointer, sizeof(pointer));
+			else if (o->len)
+				memcpy(body, pointer, o->len);
 			publish(o->to, c, pos);
 			return 0;
 		}
@@ -242,17 +217,17 @@ static int announce_once(struct outgoing *o, const struct weft_op *op, bool hand
 	if (r->expires)
 		err = wf_timer_add(r);
 	if (err == 0)
-		err = announce(o, r);
+		err = o->way ? wf_push_start(o, r) : announce(o, r);
 	if (err < 0) {
-		wf_port_enter(o->to);          /* a timer may be at it */
+		wf_cover_enter(o->to);         /* a timer may be at it */
 		wf_lock(&o->from->sends_lock);
 		wf_list_del(&r->mine);
 		wf_unlock(&o->from->sends_lock);
 		wf_req_unobserve(r);
-		wf_port_leave(o->to);
+		wf_req_leave(o->to);
 		return err;
 	}
-	count_sent(o->from, o->len);
+	wf_count_sent(o->from, o->len);
 	*ret_req = handle ? r : NULL;
 	return 0;
 }
@@ -262,7 +237,9 @@ static int start_announced(struct outgoing *o, const struct weft_op *op, bool ha
 {
 	int r = announce_once(o, op, handle, ret_req);
 
-	if (r == -ESRCH && o->context && (r = find(o)) == 0)
+	if (r == -ESRCH && o->way)
+		wf_way_stale(o->way, o->who);
+	if (r == -ESRCH && (o->context || o->way) && (r = find(o)) == 0)
 		r = announce_once(o, op, handle, ret_req);
 	return r;
 }
@@ -275,6 +252,8 @@ static int start_eager(struct outgoing *o)
 	struct wf_mem to;
 	int r;
 
+	if (o->way)
+		return enter_far(o);
 	if (o->buf) {
 		bool large = o->buf->cap > wf_budget.large;
 
@@ -393,13 +372,19 @@ static int start(struct outgoing *o, const struct weft_op *op, struct weft_req *
 		return weft_fail(-EAGAIN, "the port's limit of %u operations is reached", o->from->limit);
 	r = tells ? start_told(o, op, ret_req) : start_eager(o);
 	if (r == 0) {
-		count_sent(o->from, o->len);
+		wf_count_sent(o->from, o->len);
 		return tells ? 0 : WEFT_DONE;
 	}
 	if (r != -EAGAIN && r != -ENOBUFS)
 		return r;
-	if (op->flags & WEFT_COPY)
+	if (op->flags & WEFT_COPY && o->way && atomic_load_explicit(&o->way->tail, memory_order_relaxed) & WF_WAY_WAITS)
+		r = o->buf ? 0 : copy_now(o);           /* the first to a port of another process: nobody reads its ring yet */
+	else if (op->flags & WEFT_COPY)
 		return weft_fail(-EAGAIN, "no room for a copy now");
+	else
+		r = 0;
+	if (r < 0)
+		return r;
 	return start_announced(o, op, ret_req != NULL, ret_req ? ret_req : &unwanted);
 }
 
@@ -422,7 +407,7 @@ static int prepare(struct outgoing *o, struct weft_port *from, const struct weft
 		r = find(o);
 	if (r < 0)
 		return r;
-	if (wf_unlikely(o->to->proto != from->proto) && !wf_proto_same(o->to->proto, from->proto))
+	if (wf_unlikely(o->to && o->to->proto != from->proto) && !wf_proto_same(o->to->proto, from->proto))
 		return weft_fail(-EPROTO, "the ports speak different protocols");
 	if (!op->buf) {
 		r = wf_mem_of(op, &o->mem);
@@ -453,8 +438,37 @@ static void unprepare(struct outgoing *o)
 /* Nobody sleeps there who would see the announcement: if a receive is posted, match it ourselves. */
 static void help(struct weft_port *to)
 {
-	if (!atomic_load_explicit(&to->ring.sleeper, memory_order_relaxed))
+	if (to && !atomic_load_explicit(&to->ring.sleeper, memory_order_relaxed))
 		wf_port_help(to);
+}
+
+/* The same to another process, by a way that this thread has used before. */
+static bool send_hot_far(weft_id to, uint64_t tag, const void *data, size_t len)
+{
+	struct wf_claimed at;
+	struct wf_way *w;
+	uint16_t who;
+
+	w = wf_way_cached(to, &who);
+	if (wf_unlikely(!w || len > wf_budget.eager || len > WF_ARENA_MOST))
+		return false;
+	if (wf_unlikely(!atomic_load_explicit(&w->solo, memory_order_relaxed)) && ++wf_self.claims % 256 == 0)
+		wf_way_solo(w);
+	if (wf_unlikely(wf_way_claim(w, who, len > WF_BODY ? len : 0, 0, &at) != WF_CLAIMED))
+		return false;
+	at.cell->kind = len > WF_BODY ? WF_ARENA : WF_INLINE;
+	at.cell->flags = 0;
+	at.cell->len = (uint32_t)len;
+	at.cell->index = WEFT_NOBODY;
+	at.cell->src = wf_self.id;
+	at.cell->tag = tag;
+	if (wf_unlikely(len > WF_BODY))
+		memcpy(at.bytes, data, len);
+	else
+		wf_copy_small(at.cell->body, data, len);
+	wf_way_publish(w, &at);
+	wf_count_sent(wf_self.port, len);
+	return true;
 }
 
 /* The hot path: from a thread's own port, into a cell. True: sent. */
@@ -465,10 +479,14 @@ static inline __attribute__((always_inline)) bool send_hot(weft_id to, uint64_t 
 	uint32_t pos;
 	uint16_t who;
 
-	if (wf_unlikely(len > WF_BODY || tag == WEFT_ANY_TAG))
+	if (wf_unlikely(tag == WEFT_ANY_TAG))
 		return false;
 	p = wf_port_find(to, &who);
-	if (wf_unlikely(!p || wf_ring_claim(&p->ring, who, 0, &pos, &c) != WF_CLAIMED))
+	if (!p)
+		return send_hot_far(to, tag, data, len);
+	if (wf_unlikely(len > WF_BODY))
+		return false;
+	if (wf_unlikely(wf_ring_claim(&p->ring, who, 0, &pos, &c) != WF_CLAIMED))
 		return false;
 	c->kind = WF_INLINE;
 	c->flags = 0;
@@ -478,7 +496,7 @@ static inline __attribute__((always_inline)) bool send_hot(weft_id to, uint64_t 
 	c->tag = tag;
 	wf_copy_small(c->body, data, len);
 	publish(p, c, pos);
-	count_sent(wf_self.port, len);
+	wf_count_sent(wf_self.port, len);
 	return true;
 }
 
@@ -525,6 +543,14 @@ int weft_send_post(struct weft_port *from, const struct weft_op *theirs, struct 
 	return send_post_slow(from ? from : wf_self.port, theirs, ret_req);
 }
 
+/* Others wait already. */
+static bool queued(const struct outgoing *o)
+{
+	if (o->way)
+		return atomic_load_explicit(&o->way->tail, memory_order_relaxed) & WF_WAY_STOPS;
+	return atomic_load_explicit(&o->to->ring.tail, memory_order_relaxed) & WF_TAIL_SPILLED;
+}
+
 /* Full mailbox: room may come in a moment; spilling costs a request. */
 static int linger_for_room(struct outgoing *o, weft_time until)
 {
@@ -534,8 +560,7 @@ static int linger_for_room(struct outgoing *o, weft_time until)
 	wf_linger_init(&w);
 	do {
 		r = start_eager(o);
-	} while (r == -EAGAIN && until != WEFT_NOW &&
-		 !(atomic_load_explicit(&o->to->ring.tail, memory_order_relaxed) & WF_TAIL_SPILLED) && wf_linger(&w));
+	} while (r == -EAGAIN && until != WEFT_NOW && !queued(o) && wf_linger(&w));
 	return r;
 }
 
@@ -549,14 +574,14 @@ static int send_wait(struct weft_port *from, const struct weft_op *op, weft_time
 		return r;
 	if (eager_allowed(&o, op)) {
 		r = linger_for_room(&o, until);
-		if (r == -EAGAIN && until != WEFT_NOW) {
+		if (r == -EAGAIN && until != WEFT_NOW && o.to) {
 			/* Before it waits a sender empties the mailbox into the receiver's queue, within the budget: who
 			 * sends first and receives later does not hang on the size of a ring. */
 			wf_port_progress(o.to);
 			r = start_eager(&o);
 		}
 		if (r == 0) {
-			count_sent(from, o.len);
+			wf_count_sent(from, o.len);
 			return 0;
 		}
 		if (r == -EAGAIN && until == WEFT_NOW)
@@ -605,6 +630,30 @@ int weft_send(struct weft_port *from, weft_id to, uint64_t tag, const void *data
 	return send_slow(from ? from : wf_self.port, to, tag, data, len, until);
 }
 
+/* The hot path for buffers: from a thread's own port to another process, by a way that it has used before. 1: sent; 0: not this way. */
+static int buf_send_hot(weft_id to, uint64_t tag, struct weft_buf *buf)
+{
+	struct outgoing o;
+	struct wf_way *w;
+	uint16_t who;
+	int r;
+
+	if (tag == WEFT_ANY_TAG || wf_port_find(to, &who) || !(w = wf_way_cached(to, &who)))
+		return 0;
+	o = (struct outgoing){ .from = wf_self.port, .way = w, .who = who, .id = to, .tag = tag, .kind = WF_HANDED };
+	r = wf_buf_send_begin(buf, false, &o.buf);
+	if (r < 0)
+		return r;
+	o.len = o.buf->len;
+	o.flags = wf_buf_is_shared(o.buf) ? WF_MSG_SHARED : 0;
+	if (wf_far_eager(&o, 0) < 0) {
+		wf_buf_send_undo(o.buf);
+		return 0;
+	}
+	wf_count_sent(wf_self.port, o.len);
+	return 1;
+}
+
 int weft_buf_send(struct weft_port *from, weft_id to, uint64_t tag, struct weft_buf *buf, weft_time until)
 {
 	struct weft_op op;
@@ -614,6 +663,8 @@ int weft_buf_send(struct weft_port *from, weft_id to, uint64_t tag, struct weft_
 		return r;
 	if (wf_self.in_callback)
 		return weft_fail(-EDEADLK, "weft_buf_send inside a callback: use weft_send_post");
+	if (!from && buf && wf_peers_on() && (r = buf_send_hot(to, tag, buf)) != 0)
+		return r < 0 ? r : 0;
 	from = from ? from : wf_self.port;
 	memset(&op, 0, sizeof(op));
 	op.size = sizeof(op);

@@ -1,16 +1,19 @@
-/* state.c - what goes on in this process: counters, and a sample of ports, queues and waiters. */
+/* state.c - what goes on in this process: counters, a sample of ports, queues and waiters, and what others need to take one. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <weft/state.h>
 
+#include "mem/atlas.h"
+#include "net/local/peer.h"
 #include "port/budget.h"
 #include "port/deliver.h"
 #include "port/listener.h"
+#include "port/sample.h"
 #include "port/self.h"
 #include "port/table.h"
+#include "port/way.h"
 
 static uint64_t get(_Atomic uint64_t *word)
 {
@@ -80,89 +83,50 @@ int weft_stats_get(const struct weft_port *port, struct weft_stats *ret_stats)
 	return 0;
 }
 
-struct weft_state {
-	size_t count, room, next;
-	bool short_of_memory;
-	struct weft_state_item *items;
-};
-
-static void item(struct weft_state *s, uint32_t kind, weft_id who, weft_id whom, uint64_t tag, uint64_t len,
-		 const char *text)
-{
-	struct weft_state_item *i;
-
-	if (s->count == s->room) {
-		size_t room = s->room ? 2 * s->room : 64;
-		struct weft_state_item *items = realloc(s->items, room * sizeof(*items));
-
-		if (!items) {
-			s->short_of_memory = true;
-			return;
-		}
-		s->items = items;
-		s->room = room;
-	}
-	i = &s->items[s->count++];
-	*i = (struct weft_state_item){ .size = sizeof(*i), .kind = kind, .who = who, .whom = whom, .tag = tag, .len = len };
-	snprintf(i->text, sizeof(i->text), "%s", text);
-}
-
 static void sample_queue(struct weft_state *s, struct weft_port *p, weft_id id, int side)
 {
-	for (struct weft_match_entry *e = wf_first(p, side); e; e = wf_next(p, e)) {
-		struct wf_arrival *a = wf_of(e, struct wf_arrival, entry);
-		struct wf_head h;
-
-		memcpy(&h, e->head, sizeof(h));
-		if (p->proto)
-			h = (struct wf_head){ .src = side == WEFT_MATCH_ARRIVALS ? a->src : WEFT_ANY };
-		if (side == WEFT_MATCH_WANTS)
-			item(s, WEFT_STATE_QUEUED, id, h.src, h.ignore == UINT64_MAX ? WEFT_ANY_TAG : h.tag,
-			     wf_of(e, struct weft_req, a.entry)->mem.len, "expected");
-		else
-			item(s, WEFT_STATE_QUEUED, id, a->src, h.tag, a->len,
-			     a->flags & WF_MSG_SENDS ? "unexpected, announced" : "unexpected");
-	}
+	for (struct weft_match_entry *e = wf_first(p, side); e; e = wf_next(p, e))
+		wf_sample_queued(s, id, side, p->proto != NULL, wf_of(e, struct wf_arrival, entry),
+				 side == WEFT_MATCH_WANTS ? wf_of(e, struct weft_req, a.entry)->mem.len : 0);
 }
 
 static void sample(struct weft_port *p, void *arg)
 {
 	struct weft_state *s = arg;
 	weft_id id = atomic_load_explicit(&p->id, memory_order_relaxed);
-	char text[64];
 
 	wf_port_enter(p);
-	snprintf(text, sizeof(text), "%s%.40s", p->limbo ? "not open yet " : "",
-		 p->name[0] ? p->name : p->thread_port ? "thread" : id == wf_process_id ? "process" : "port");
-	item(s, WEFT_STATE_PORT, id, 0, atomic_load_explicit(&p->context, memory_order_relaxed), p->held, text);
+	wf_sample_port(s, p, id, wf_process_id);
 	sample_queue(s, p, id, WEFT_MATCH_WANTS);
 	sample_queue(s, p, id, WEFT_MATCH_ARRIVALS);
 	for (struct wf_node *n = p->waiters.next; n && n != &p->waiters; n = n->next) {
 		struct wf_waiter *w = wf_of(n, struct wf_waiter, link);
-		struct weft_port *own = wf_of(w->parker, struct weft_port, parker);
+		struct weft_port *own = wf_port_of_parker(w->parker);
 
-		item(s, WEFT_STATE_WAITER, atomic_load_explicit(&own->id, memory_order_relaxed), id, 0, 0,
-		     w->probes ? "probes" : "receives");
+		wf_sample_add(s, WEFT_STATE_WAITER, atomic_load_explicit(&own->id, memory_order_relaxed), id, 0, 0,
+			      w->probes ? "probes" : "receives");
 	}
 	wf_port_leave(p);
 }
 
-int weft_state_open(pid_t pid, struct weft_state **ret_state)
+/* This process's own memory: what is read this way is never unmapped. */
+static bool read_own(void *arg, uint64_t at, void *to, size_t n)
 {
-	struct weft_state *s;
-	int r = wf_enter();
+	(void)arg;
+	memcpy(to, (const void *)(uintptr_t)at, n);
+	return true;
+}
 
-	if (r < 0)
-		return r;
-	if (!ret_state)
-		return weft_fail(-EINVAL, "ret_state is NULL");
-	if (pid != 0 && pid != getpid())
-		return weft_fail(-EOPNOTSUPP, "the state of another process is not served yet");
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return weft_fail(-ENOMEM, "no memory for a sample");
-	wf_port_each(sample, s);
-	if (s->short_of_memory) {
+static int sample_own(struct weft_state **ret_state)
+{
+	struct wf_memory mem = { read_own, NULL };
+	struct weft_state *s = calloc(1, sizeof(*s));
+
+	if (s) {
+		wf_port_each(sample, s);
+		wf_sample_process(s, &wf_roots, &mem);
+	}
+	if (!s || s->short_of_memory) {
 		weft_state_close(s);
 		return weft_fail(-ENOMEM, "no memory for a sample");
 	}
@@ -170,24 +134,30 @@ int weft_state_open(pid_t pid, struct weft_state **ret_state)
 	return 0;
 }
 
-int weft_state_next(struct weft_state *state, struct weft_state_item *ret_item)
+int weft_state_open(pid_t pid, struct weft_state **ret_state)
 {
-	uint32_t size;
+	int r;
 
-	if (!state || !ret_item || ret_item->size < sizeof(uint32_t))
-		return weft_fail(-EINVAL, "state or ret_item is NULL, or its size is not set");
-	if (state->next == state->count)
-		return WEFT_DONE;
-	size = ret_item->size;
-	memcpy(ret_item, &state->items[state->next++], size < sizeof(*ret_item) ? size : sizeof(*ret_item));
-	ret_item->size = size;
-	return 0;
+	if (!ret_state)
+		return weft_fail(-EINVAL, "ret_state is NULL");
+	if (pid != 0 && pid != getpid())
+		return wf_sample_far(pid, ret_state);
+	r = wf_enter();
+	return r < 0 ? r : sample_own(ret_state);
 }
 
-int weft_state_close(struct weft_state *state)
+void wf_state_show(void)
 {
-	if (state)
-		free(state->items);
-	free(state);
-	return 0;
+	wf_roots = (struct wf_roots){
+		.magic = WF_ROOTS_MAGIC, .bytes = sizeof(wf_roots),
+		.port_bytes = sizeof(struct weft_port), .req_bytes = sizeof(struct weft_req), .way_bytes = sizeof(struct wf_way),
+		.peer_bytes = sizeof(struct wf_peer), .chunk_bytes = sizeof(struct wf_chunk),
+		.process = wf_process_id, .board = (uintptr_t)wf_board, .budget = (uintptr_t)&wf_budget,
+	};
+	wf_table_show(&wf_roots);
+	wf_ways_show(&wf_roots);
+	wf_peers_show(&wf_roots);
+	wf_atlas_show(&wf_roots);
+	/* Who reads it from outside checks what he reads: no order is needed. */
+	wf_board->roots[0] = (uintptr_t)&wf_roots;
 }

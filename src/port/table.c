@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #define CHUNK (1u << 20)                /* mapped at a time; pages are touched one by one as ports are first used */
+#define PER_CHUNK (CHUNK / (uint32_t)sizeof(struct weft_port))
 #define FREE_AT_LEAST 64                /* ports wait so long to be reused: a stale pointer stays stale longer */
 
 weft_id wf_process_id;
@@ -25,21 +26,47 @@ static struct {
 	uint32_t head, count, room, generations;
 } used;
 
+static _Atomic(char *) chunks[WF_FACES / PER_CHUNK + 1];
+static _Atomic uint32_t mapped;         /* ports made; their numbers are below */
+
+struct weft_port *wf_port_at(uint32_t number)
+{
+	/* acquire: the chunk, and the port's first lines. */
+	if (number >= atomic_load_explicit(&mapped, memory_order_acquire))
+		return NULL;
+	return (struct weft_port *)(void *)(atomic_load_explicit(&chunks[number / PER_CHUNK], memory_order_relaxed) +
+					    number % PER_CHUNK * sizeof(struct weft_port));
+}
+
+struct weft_port *wf_port_of_parker(const struct wf_parker *parker)
+{
+	size_t at = (size_t)((const char *)parker - (const char *)wf_board->face);
+
+	return wf_port_at((uint32_t)(at / sizeof(struct wf_face)));
+}
+
 static struct weft_port *map_port(void)
 {
-	static char *next, *end;
-	char *m = next;
+	uint32_t n = atomic_load_explicit(&mapped, memory_order_relaxed);
+	struct weft_port *p;
+	char *m;
 
-	if ((size_t)(end - next) < sizeof(struct weft_port)) {
+	if (wf_board_faces(n + 1) < 0)
+		return NULL;
+	m = atomic_load_explicit(&chunks[n / PER_CHUNK], memory_order_relaxed);
+	if (!m) {
 		m = mmap(NULL, CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (m == MAP_FAILED)
 			return NULL;
 		madvise(m, CHUNK, MADV_DONTDUMP);
 		madvise(m, CHUNK, MADV_NOHUGEPAGE);     /* an idle process has few ports */
-		end = m + CHUNK;
+		atomic_store_explicit(&chunks[n / PER_CHUNK], m, memory_order_relaxed);         /* mapped publishes it */
 	}
-	next = m + sizeof(struct weft_port);
-	return (struct weft_port *)(void *)m;
+	p = (struct weft_port *)(void *)(m + n % PER_CHUNK * sizeof(*p));
+	p->number = n;
+	p->face = &wf_board->face[n];
+	atomic_store_explicit(&mapped, n + 1, memory_order_release);
+	return p;
 }
 
 struct weft_port *wf_port_new(void)
@@ -85,6 +112,13 @@ void wf_port_listed(struct weft_port *p, bool in)
 		gone.wakes += atomic_load_explicit(&p->wakes, memory_order_relaxed);
 		gone.ready_missed += atomic_load_explicit(&p->ready_missed, memory_order_relaxed);
 	}
+	wf_unlock(&table_lock);
+}
+
+void wf_gone_lost(void)
+{
+	wf_lock(&table_lock);
+	gone.lost++;
 	wf_unlock(&table_lock);
 }
 
@@ -135,6 +169,8 @@ static int make_table(uint32_t local)
 
 	if (local >= used.generations && grow() < 0)
 		return -ENOMEM;
+	if (wf_board_slots(local + 1) < 0)
+		return weft_fail(-ENOMEM, "no memory for the table of local numbers");
 	if (table)
 		return 0;
 	table = calloc(WF_SLOTS_PER_TABLE, sizeof(*table));
@@ -200,6 +236,15 @@ void wf_slot_set(weft_id id, struct weft_port *p)
 	if (table)
 		/* release: the open port. */
 		atomic_store_explicit(&table[local % WF_SLOTS_PER_TABLE].word, p ? slot_word(id, p) : 0, memory_order_release);
+	if (table)
+		/* release: B2. For other processes. */
+		atomic_store_explicit(&wf_board->slot[local], p ? (uint64_t)(p->number + 1) << 12 | ((id >> WF_LOCAL_BITS) & 0xfff) : 0,
+				      memory_order_release);
+}
+
+void wf_slot_hide(weft_id id)
+{
+	atomic_store_explicit(&wf_board->slot[(uint32_t)id & ((1u << WF_LOCAL_BITS) - 1)], 0, memory_order_release);    /* B2 */
 }
 
 void wf_slot_drop(weft_id id)
@@ -212,4 +257,11 @@ void wf_slot_drop(weft_id id)
 	if (++used.generation[local] < 1u << WF_GENERATION_BITS)
 		used.local[(used.head + used.count++) % used.room] = local;
 	wf_unlock(&table_lock);
+}
+
+void wf_table_show(struct wf_roots *roots)
+{
+	roots->port_chunks = (uintptr_t)chunks;
+	roots->ports = (uintptr_t)&mapped;
+	roots->ports_per_chunk = PER_CHUNK;
 }

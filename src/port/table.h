@@ -7,6 +7,7 @@
 #ifndef WF_PORT_TABLE_H
 #define WF_PORT_TABLE_H
 
+#include "base/roots.h"
 #include "port/port.h"
 
 #define WF_LOCAL_BITS 20
@@ -23,12 +24,17 @@ extern _Atomic(struct wf_slot *) wf_slots[1u << (WF_LOCAL_BITS - 10)];
 
 int wf_table_init(weft_id process);
 
+/* The port whose face has this number, open or not; NULL: none was made yet. */
+struct weft_port *wf_port_at(uint32_t number);
+struct weft_port *wf_port_of_parker(const struct wf_parker *parker);
+
 /* A closed port, its ring empty; NULL: no memory. */
 struct weft_port *wf_port_new(void);
 void wf_port_recycle(struct weft_port *p);
 
 int wf_slot_take(weft_id *ret_id);              /* a number, nobody's yet; -ENOSPC, -ENOMEM */
 void wf_slot_set(weft_id id, struct weft_port *p);
+void wf_slot_hide(weft_id id);                  /* others do not find it any more */
 void wf_slot_drop(weft_id id);
 
 /* [any] The port without context that has this id, and its incarnation; NULL: none of this process. */
@@ -71,9 +77,11 @@ struct wf_gone {
 	uint64_t lost, sent, received, bytes_sent, bytes_received, copies, wakes, ready_missed;
 };
 struct wf_gone wf_gone_read(void);
+void wf_gone_lost(void);         /* a message was lost at a port that is closed already */
 
 /* Every port that is open, under the table's lock: f(p, arg). For state, close and the end of members. */
 void wf_port_each(void (*f)(struct weft_port *p, void *arg), void *arg);
 void wf_port_listed(struct weft_port *p, bool in);
+void wf_table_show(struct wf_roots *roots);
 
 #endif

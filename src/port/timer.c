@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "port/cancel.h"
 #include "port/listener.h"
-#include "port/self.h"
+#include "port/request.h"
 
 static struct wf_lock heap_lock;
 static struct {
@@ -123,7 +123,7 @@ weft_time wf_timers_run(void)
 	while ((r = due(wf_now(), &at, &next)) != NULL) {
 		bool still;
 
-		wf_port_enter(at);
+		wf_cover_enter(at);
 		/* A request in the heap has not ended, and cannot while we hold its port. */
 		wf_lock(&heap_lock);
 		still = heap.count && heap.of[0] == r && r->at == at && r->expires <= wf_now();
@@ -132,7 +132,7 @@ weft_time wf_timers_run(void)
 		wf_unlock(&heap_lock);
 		if (still)
 			wf_cancel_locked(r, -ETIMEDOUT);
-		wf_port_leave(at);
+		wf_req_leave(at);
 	}
 	return next;
 }

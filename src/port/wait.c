@@ -13,12 +13,16 @@
 
 #include "base/clock.h"
 #include "base/tsan.h"
+#include "mem/share.h"
 #include "port/cancel.h"
 #include "port/deliver.h"
+#include "port/push.h"
 #include "port/listener.h"
 #include "port/request.h"
 #include "port/self.h"
+#include "port/table.h"
 #include "port/tell.h"
+#include "port/way.h"
 
 #define PORTS_AT_HAND 8
 
@@ -38,6 +42,8 @@ static bool name_sleeper_locked(struct weft_port *p)
 		return false;
 	/* relaxed: who sleeps passes a heavy fence before its last look. */
 	atomic_store_explicit(&p->ring.sleeper, now, memory_order_relaxed);
+	atomic_store_explicit(&p->face->sleeper, !now ? 0 : now == &wf_listener_parker ? WF_SLEEPS_LISTENER :
+			      wf_port_of_parker(now)->number + 1, memory_order_relaxed);
 	return now != NULL;
 }
 
@@ -60,8 +66,8 @@ static void hand_over(struct weft_port *p)
 		wf_wake(sleeper);
 		return;
 	}
-	wf_fence_heavy();                                               /* F1, on the listener's behalf */
-	if (wf_ring_waiting(&p->ring))
+	wf_fence_heavy_far();                                           /* F1, on the listener's behalf */
+	if (wf_port_waiting(p))
 		wf_listener_ring(p);
 }
 
@@ -192,6 +198,34 @@ static int count_over(struct weft_req **reqs, int n)
 	return over;
 }
 
+/* What goes to or comes from another process bit by bit goes on in whoever waits for it. */
+static void step_far(struct weft_req *r)
+{
+	if (r->what == WF_SEND && !r->at)
+		wf_push_step(r);
+	else if (r->what == WF_RECV && wf_unlikely(wf_fars_active()))
+		wf_far_step(r);
+}
+
+/* Who is to be woken when one of them can go on: a face's number + 1; 0: we look; the listener: nobody here any more. */
+static void name_far(struct weft_req **reqs, int n, uint32_t name)
+{
+	if (!wf_peers_on() || (!wf_pushes_active() && !wf_fars_active() && !wf_ways_owe()))
+		return;
+	wf_lock(&wf_user_lock);
+	for (int i = 0; i < n; i++) {
+		struct weft_req *r = reqs[i];
+
+		if (!r || wf_req_over(r))
+			continue;
+		if (r->what == WF_SEND && !r->at)
+			wf_push_name_locked(r, name);
+		else if (r->what == WF_RECV)
+			wf_far_name_locked(r, name);
+	}
+	wf_unlock(&wf_user_lock);
+}
+
 /* Looks, and makes progress where something may have arrived: how many are over. */
 static int look(struct weft_req **reqs, int n, bool help)
 {
@@ -203,6 +237,8 @@ static int look(struct weft_req **reqs, int n, bool help)
 
 		if (!r)
 			continue;
+		if (!wf_req_over(r))
+			step_far(r);
 		if (!wf_req_over(r) && r->at && r->at != last && (help || r->what == WF_RECV)) {
 			last = r->at;
 			if (r->what == WF_RECV)
@@ -218,7 +254,7 @@ static int look(struct weft_req **reqs, int n, bool help)
 static bool anything(const struct sleep *s)
 {
 	for (int i = 0; i < s->ports; i++)
-		if (wf_ring_waiting(&s->at[i].port->ring))
+		if (wf_port_waiting(s->at[i].port))
 			return true;
 	return wf_callbacks_pending();
 }
@@ -226,17 +262,23 @@ static bool anything(const struct sleep *s)
 /* Returns 0 after the sleep: woken, late or not needed. -EBUSY: did not sleep. */
 static int sleep_once(struct weft_req **reqs, int n, int min, weft_time until)
 {
-	struct sleep s = { .reqs = reqs, .n = n, .parker = &wf_self.port->parker };
+	struct sleep s = { .reqs = reqs, .n = n, .parker = &wf_self.port->face->parker };
 	weft_time soon = weft_in(WEFT_MS);
 	int r = lie_down(&s);
 
+	wf_share_flush();               /* what we have put goes home before we sleep */
+	name_far(reqs, n, wf_self.port->number + 1);
 	if (s.cold)
 		wf_fence_slow();                                        /* F1: who finds our name passes one, too */
 	else
-		wf_fence_heavy();                                       /* F1 */
+		wf_fence_heavy_far();                                   /* F1 */
+	for (int i = 0; wf_peers_on() && i < n; i++)
+		if (reqs[i] && !wf_req_over(reqs[i]))
+			step_far(reqs[i]);
 	if (r >= 0 && count_over(reqs, n) < min && !anything(&s))
 		wf_park(s.parker, r || until < soon ? until : soon, get_up, &s);
 	get_up(&s);
+	name_far(reqs, n, 0);
 	wf_self.waiting = true;
 	return r < 0 ? r : 0;
 }
@@ -253,6 +295,7 @@ int wf_await(struct weft_req **reqs, int n, int min, weft_time until)
 	if (wf_self.in_callback)
 		return weft_fail(-EDEADLK, "waiting inside a callback");
 	wf_self.waiting = true;
+	name_far(reqs, n, 0);
 	wf_linger_init(&w);
 	if (wf_self.spun)
 		w.spins = 0;            /* the hot path has done that */
@@ -281,6 +324,10 @@ int wf_await(struct weft_req **reqs, int n, int min, weft_time until)
 		w.began = 1;
 	}
 	wf_self.waiting = false;
+	if (wf_peers_on() && (wf_pushes_active() || wf_fars_active())) {
+		name_far(reqs, n, WF_SLEEPS_LISTENER);
+		wf_listener_wake();             /* he goes on with what is left */
+	}
 	if (wf_unlikely(wf_callbacks_pending()))
 		wf_listener_wake();             /* what came in the last moment */
 	return r;
@@ -289,12 +336,13 @@ int wf_await(struct weft_req **reqs, int n, int min, weft_time until)
 /* [owner, inside] The next cell to its receive. False: nothing came, and it is not worth waiting longer here. */
 static inline bool next_hot_locked(struct weft_port *p, struct wf_work *work, unsigned *spins)
 {
-	struct wf_cell *c = wf_ring_next(&p->ring);
+	struct wf_reader *rd;
+	struct wf_cell *c = wf_port_next_locked(p, &rd);
 
-	if (wf_likely(c && c->kind == WF_INLINE)) {
+	if (wf_likely(c != NULL)) {
 		wf_user_acquires(&p->ring);
-		if (wf_likely(wf_arrive_hot_locked(p, c))) {
-			wf_ring_advance(&p->ring);
+		if (wf_likely(wf_arrive_hot_locked(p, rd, c))) {
+			wf_ring_advance(rd);
 			return true;
 		}
 	}

@@ -167,7 +167,7 @@ static int state_count(uint32_t kind, weft_id who, weft_id whom, uint64_t tag, u
 
 	MUST_OK(weft_state_open(getpid(), &state));
 	while ((r = weft_state_next(state, &item)) == 0) {
-		CHECK(item.kind >= WEFT_STATE_PORT && item.kind <= WEFT_STATE_WAITER);
+		CHECK(item.kind >= WEFT_STATE_PORT && item.kind <= WEFT_STATE_PROCESS);
 		CHECK(memchr(item.text, 0, sizeof(item.text)) != NULL);
 		n += item.kind == kind && (!who || item.who == who) && (!whom || item.whom == whom) &&
 		     (!tag || item.tag == tag) && (!len || item.len == len) &&

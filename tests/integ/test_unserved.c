@@ -122,17 +122,4 @@ TEST(groups_and_their_ways_to_cast_are_not_served)
 	teardown();
 }
 
-TEST(looking_into_another_process_is_not_served)
-{
-	struct weft_state *state = NULL;
-
-	setup();
-	UNSERVED("process", weft_state_open(getppid(), &state));
-	UNSERVED("process", weft_state_open(1, &state));
-	CHECK(!state);
-	MUST_OK(weft_state_open(getpid(), &state));
-	CHECK_OK(weft_state_close(state));
-	teardown();
-}
-
 TEST_MAIN

@@ -33,7 +33,7 @@ static void ring_open(uint16_t who)
 	for (uint32_t i = 0; i < WF_CELLS_SMALL; i++)
 		atomic_store_explicit(&m.small[i].seq, pos, memory_order_relaxed);
 	atomic_store_explicit(&m.ring.head, pos, memory_order_relaxed);
-	atomic_store_explicit(&m.ring.pos, pos, memory_order_relaxed);
+	atomic_store_explicit(&m.ring.reader.pos, pos, memory_order_relaxed);
 	atomic_store_explicit(&m.ring.seen, pos, memory_order_relaxed);
 	wf_ring_use(&m.ring, m.small, WF_CELLS_SMALL);
 	atomic_store(&incarnation, who);
@@ -72,12 +72,12 @@ static void check_cell(const struct wf_cell *c, uint64_t *next)
 /* One look of the reader: did it read something? */
 static bool read_one(uint64_t *next)
 {
-	struct wf_cell *c = wf_ring_next(&m.ring);
+	struct wf_cell *c = wf_ring_next(&m.ring.reader);
 
 	if (!c)
 		return false;
 	check_cell(c, next);
-	wf_ring_advance(&m.ring);
+	wf_ring_advance(&m.ring.reader);
 	return true;
 }
 
@@ -131,7 +131,7 @@ static void senders_join(pthread_t *t, const uint64_t *next)
 	for (int i = 0; i < SENDERS; i++)
 		MUST_OK(pthread_join(t[i], NULL));
 	CHECK(wf_ring_drained(&m.ring));
-	CHECK(wf_ring_next(&m.ring) == NULL);
+	CHECK(wf_ring_next(&m.ring.reader) == NULL);
 	for (int i = 0; i < SENDERS; i++)
 		CHECK_EQ(next[i], per_sender);
 	printf("# %llu messages, full %llu times, refused %llu times\n", (unsigned long long)(SENDERS * per_sender),
@@ -165,13 +165,13 @@ TEST(what_each_sender_sent_arrives_whole_and_in_its_order_through_laps_and_full_
 /* As a port's owner does: frozen, emptied, other cells, thawed. */
 static void change_cells(uint64_t *next)
 {
-	bool small = atomic_load_explicit(&m.ring.own_mask, memory_order_relaxed) == WF_CELLS_SMALL - 1;
+	bool small = atomic_load_explicit(&m.ring.reader.mask, memory_order_relaxed) == WF_CELLS_SMALL - 1;
 	uint32_t count = small ? WF_CELLS_BIG : WF_CELLS_SMALL, pos;
 	struct wf_cell *cells = small ? m.big : m.small;
 
 	atomic_fetch_or_explicit(&m.ring.tail, WF_TAIL_FROZEN, memory_order_acquire);
 	read_until_drained(next);
-	pos = atomic_load_explicit(&m.ring.pos, memory_order_relaxed);
+	pos = atomic_load_explicit(&m.ring.reader.pos, memory_order_relaxed);
 	for (uint32_t i = 0; i < count; i++)
 		atomic_store_explicit(&cells[i].seq, pos, memory_order_relaxed);
 	wf_ring_use(&m.ring, cells, count);
@@ -206,7 +206,7 @@ static void change_owner(uint64_t *next)
 
 	atomic_fetch_or_explicit(&m.ring.tail, WF_TAIL_CLOSED, memory_order_acq_rel);
 	read_until_drained(next);
-	pos = atomic_load_explicit(&m.ring.pos, memory_order_relaxed);
+	pos = atomic_load_explicit(&m.ring.reader.pos, memory_order_relaxed);
 	for (uint32_t i = 0; i < WF_CELLS_SMALL; i++)
 		atomic_store_explicit(&m.small[i].seq, pos, memory_order_relaxed);
 	atomic_store_explicit(&m.ring.head, pos, memory_order_relaxed);

@@ -214,6 +214,16 @@ void wf_futex_wake(_Atomic uint32_t *word, int how_many)
 	steps_pass();
 }
 
+int wf_futex_wait_far(_Atomic uint32_t *word, uint32_t while_equal, weft_time until)
+{
+	return wf_futex_wait(word, while_equal, until);
+}
+
+void wf_futex_wake_far(_Atomic uint32_t *word, int how_many)
+{
+	wf_futex_wake(word, how_many);
+}
+
 int sched_yield(void)
 {
 	if (steps_me >= 0 && !steps.free)

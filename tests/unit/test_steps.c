@@ -56,7 +56,7 @@ static void ring_send(int me, uint32_t number)
 
 static void ring_read_one(void)
 {
-	struct wf_cell *c = wf_ring_next(&m.ring);
+	struct wf_cell *c = wf_ring_next(&m.ring.reader);
 
 	if (!c) {
 		wf_relax();
@@ -70,7 +70,7 @@ static void ring_read_one(void)
 		full_times = UINT32_MAX;
 	next_of[c->src % STEPS_THREADS]++;
 	wf_step("read");
-	wf_ring_advance(&m.ring);
+	wf_ring_advance(&m.ring.reader);
 }
 
 static void ring_body(int me)
@@ -87,7 +87,7 @@ static void ring_body(int me)
 static void ring_end(void)
 {
 	CHECK(wf_ring_drained(&m.ring));
-	CHECK(wf_ring_next(&m.ring) == NULL);
+	CHECK(wf_ring_next(&m.ring.reader) == NULL);
 	CHECK_EQ(next_of[1], RING_EACH);
 	CHECK_EQ(next_of[2], RING_EACH);
 }

@@ -1,0 +1,413 @@
+/* agent.c - the agent of a job: its loop, and how it ends.
+ *
+ * WORKING   until every started program has ended, or something ends the job.
+ * ENDING    what is left was asked to end (SIGTERM) and has END_GRACE for it.
+ * KILLING   what is left is killed, again every KILL_AGAIN, until nothing is.
+ *
+ * Processes are served in all three. If the launcher is gone there is nobody to be kind to: everything is killed at once.
+ */
+#include "agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tree.h"
+
+#define END_GRACE SECOND
+#define KILL_AGAIN (5 * MS)
+#define INTERRUPT_QUIET (5 * SECOND)
+#define LAST_WORDS SECOND
+#define KILL_LIMIT (5 * SECOND) /* what has another user by now, or waits for a dead device, cannot be killed */
+#define PLACE_FILES 6           /* descriptors of a place: door, calls, notes, board, event, pidfd */
+#define SPARE_FILES 64
+#define MOST_FILES (1 << 30)
+#define LINES_PER_PLACE 4       /* lines kept for a launcher that does not read, being stopped */
+
+struct line {
+	struct line *next;
+	char text[CONTROL_LINE];
+};
+
+void fd_close(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/* Lines for the user */
+
+static void lines_flush(struct agent *a)
+{
+	while (a->lines) {
+		struct line *l = a->lines;
+
+		if (send(a->control, l->text, strlen(l->text), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+			return;
+		a->lines = l->next;
+		if (!a->lines)
+			a->lines_end = &a->lines;
+		a->line_count--;
+		free(l);
+	}
+}
+
+static void say(struct agent *a, const char *fmt, va_list args)
+{
+	char text[CONTROL_LINE];
+	struct line *l;
+
+	vsnprintf(text, sizeof(text), fmt, args);
+	if (!a->lines && send(a->control, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
+		return;
+	l = a->line_count < a->count * LINES_PER_PLACE + 64 ? malloc(sizeof(*l)) : NULL;
+	if (!l)
+		return;
+	l->next = NULL;
+	memcpy(l->text, text, sizeof(text));
+	*a->lines_end = l;
+	a->lines_end = &l->next;
+	a->line_count++;
+	lines_flush(a);
+}
+
+void agent_say(struct agent *a, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	say(a, fmt, args);
+	va_end(args);
+}
+
+void agent_remark(struct agent *a, const char *fmt, ...)
+{
+	va_list args;
+
+	if (!a->run->verbose)
+		return;
+	va_start(args, fmt);
+	say(a, fmt, args);
+	va_end(args);
+}
+
+/* The end */
+
+static _Noreturn void leave(struct agent *a)
+{
+	/* The launcher reads, unless it is stopped: then what it had no room for is not worth more than a moment. */
+	for (int64_t until = now_ns() + LAST_WORDS; a->lines && now_ns() < until;) {
+		struct pollfd p = { .fd = a->control, .events = POLLOUT };
+
+		poll(&p, 1, (int)(LAST_WORDS / MS));
+		lines_flush(a);
+	}
+	_exit(a->code);
+}
+
+/* Takes note of every child that has ended. True: there are no more. */
+static bool reap(struct agent *a)
+{
+	for (;;) {
+		int status;
+		pid_t pid = waitpid(-1, &status, WNOHANG);
+
+		if (pid > 0)
+			death_reaped(a, pid, status);
+		else if (pid == 0)
+			return false;
+		else if (errno != EINTR)
+			return true;
+	}
+}
+
+/* Groups first: that needs no /proc, and nobody in them can slip away. A group whose first process was reaped may
+ * be another's. */
+static void signal_groups(struct agent *a, int sig)
+{
+	for (unsigned i = 0; i < a->count; i++)
+		if (a->places[i].main)
+			kill(-a->places[i].main, sig);
+}
+
+static void signal_all(struct agent *a, int sig)
+{
+	signal_groups(a, sig);
+	tree_signal(sig);
+}
+
+static bool has_children(void)
+{
+	siginfo_t info;
+
+	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
+}
+
+void agent_end(struct agent *a, int code)
+{
+	if (code && !a->failed) {
+		a->failed = true;
+		a->code = code;
+	}
+	if (a->phase != WORKING)
+		return;
+	a->phase = ENDING;
+	a->deadline = now_ns() + END_GRACE;
+	if (!has_children())
+		return;         /* the loop leaves */
+	signal_all(a, SIGTERM);
+	signal_all(a, SIGCONT);
+}
+
+static void kill_again(struct agent *a, int64_t now)
+{
+	if (a->phase == ENDING) {
+		a->phase = KILLING;
+		a->give_up = now + KILL_LIMIT;
+	}
+	if (now >= a->give_up) {
+		agent_say(a, "processes are left that cannot be killed");
+		a->code = CODE_FAULT;
+		leave(a);
+	}
+	a->deadline = now + KILL_AGAIN;
+	signal_all(a, SIGKILL);
+}
+
+static _Noreturn void launcher_gone(void)
+{
+	tree_kill((int)(KILL_LIMIT / MS));
+	_exit(CODE_FAULT);
+}
+
+/* The loop */
+
+int agent_watch(struct agent *a, int fd, enum source from, uint32_t number)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.u64 = (uint64_t)from << 32 | number };
+
+	return epoll_ctl(a->epoll, EPOLL_CTL_ADD, fd, &e);
+}
+
+static void forward(struct agent *a, int sig)
+{
+	if (sig == SIGINT || sig == SIGTERM || sig == SIGHUP || sig == SIGQUIT)
+		a->interrupted = now_ns() + INTERRUPT_QUIET;
+	if (sig == SIGTSTP || sig == SIGCONT)
+		a->stopped = sig == SIGTSTP;
+	signal_groups(a, sig);
+}
+
+static void on_control(struct agent *a)
+{
+	int sig;
+	ssize_t n = recv(a->control, &sig, sizeof(sig), MSG_DONTWAIT);
+
+	if (n == (ssize_t)sizeof(sig))
+		forward(a, sig);
+	else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+		launcher_gone();
+}
+
+static void on_signal(struct agent *a)
+{
+	struct signalfd_siginfo s;
+
+	if (read(a->signals, &s, sizeof(s)) != (ssize_t)sizeof(s) || s.ssi_signo == SIGCHLD)
+		return;         /* children are looked after in every turn */
+	agent_say(a, "the agent got signal %u (%s) and ends the job", s.ssi_signo, strsignal((int)s.ssi_signo));
+	agent_end(a, 128 + (int)s.ssi_signo);
+}
+
+static void on_event(struct agent *a, const struct epoll_event *e)
+{
+	uint32_t number = (uint32_t)e->data.u64;
+	struct place *p = number ? &a->places[number - 1] : NULL;
+
+	/* What was closed while this event waited for its turn is -1 by now. */
+	switch ((enum source)(e->data.u64 >> 32)) {
+	case FROM_CONTROL:
+		on_control(a);
+		break;
+	case FROM_SIGNALS:
+		on_signal(a);
+		break;
+	case FROM_DOOR:
+		if (p->door >= 0)
+			desk_door(a, p);
+		break;
+	case FROM_CALLS:
+		if (p->calls >= 0)
+			desk_call(a, p);
+		break;
+	case FROM_NOTES:
+		if (p->notes < 0)
+			break;
+		if (e->events & (EPOLLHUP | EPOLLERR))
+			death_link(a, p);
+		else if (e->events & EPOLLIN)
+			death_nonsense(a, p, "something where it only has to listen");
+		else
+			news_flush(a, p);
+		break;
+	case FROM_PIDFD:
+		if (p->pidfd >= 0)
+			death_pidfd(a, p);
+		break;
+	}
+}
+
+static void sooner(int64_t *until, int64_t other)
+{
+	if (other && (!*until || other < *until))
+		*until = other;
+}
+
+static int wait_ms(const struct agent *a)
+{
+	int64_t until = 0, left;
+
+	if (a->phase != WORKING)
+		sooner(&until, a->deadline);
+	else
+		sooner(&until, a->timeout);
+	sooner(&until, a->stop_look);
+	if (!until)
+		return -1;
+	left = until - now_ns();
+	return left <= 0 ? 0 : (int)(left / MS < 3600000 ? left / MS + 1 : 3600000);
+}
+
+static void on_time(struct agent *a)
+{
+	int64_t now = now_ns();
+
+	if (a->phase == WORKING && a->timeout && now >= a->timeout) {
+		agent_say(a, "the time is over: %g s", a->run->timeout);
+		agent_end(a, CODE_TIMEOUT);
+	} else if (a->phase != WORKING && now >= a->deadline) {
+		kill_again(a, now);
+	}
+	if (a->stop_look && now >= a->stop_look) {
+		death_stopped(a);
+		a->stop_look = now + (int64_t)(a->run->stop_limit * (double)SECOND / 10) + 1;
+	}
+}
+
+static _Noreturn void loop(struct agent *a)
+{
+	for (;;) {
+		struct epoll_event events[64];
+		int n;
+
+		if (reap(a) && a->phase != WORKING)
+			leave(a);
+		on_time(a);
+		n = epoll_wait(a->epoll, events, sizeof(events) / sizeof(*events), wait_ms(a));
+		for (int i = 0; i < n; i++)
+			on_event(a, &events[i]);
+		lines_flush(a);
+	}
+}
+
+/* The beginning */
+
+static int places_make(struct agent *a)
+{
+	a->places = calloc(a->count, sizeof(*a->places));
+	if (!a->places)
+		return -1;
+	for (unsigned i = 0; i < a->count; i++) {
+		struct place *p = &a->places[i];
+
+		p->number = i + 1;
+		p->pidfd = p->door = p->calls = p->notes = p->board = p->event = -1;
+		p->marks = calloc(a->count, 1);
+		if (!p->marks)
+			return -1;
+	}
+	return 0;
+}
+
+static int agent_init(struct agent *a)
+{
+	struct rlimit files;
+	sigset_t all;
+
+	prctl(PR_SET_NAME, "weft-agent");
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	sigemptyset(&all);
+	sigaddset(&all, SIGCHLD);
+	sigaddset(&all, SIGTERM);
+	sigaddset(&all, SIGINT);
+	sigaddset(&all, SIGHUP);
+	sigaddset(&all, SIGQUIT);
+	a->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+	a->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (a->signals < 0 || a->epoll < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || places_make(a) < 0)
+		return -1;
+	getrlimit(RLIMIT_NOFILE, &files);
+	files.rlim_cur = files.rlim_cur < MOST_FILES ? files.rlim_cur : MOST_FILES;
+	if (files.rlim_cur > a->count * PLACE_FILES + SPARE_FILES)
+		a->segments_most = (unsigned)files.rlim_cur - a->count * PLACE_FILES - SPARE_FILES;
+	if (getrandom(a->job, sizeof(a->job), 0) != (ssize_t)sizeof(a->job))
+		return -1;
+	if (agent_watch(a, a->control, FROM_CONTROL, 0) < 0 || agent_watch(a, a->signals, FROM_SIGNALS, 0) < 0)
+		return -1;
+	return 0;
+}
+
+/* What only processes have a use for. */
+static void streams_drop(const struct run *run)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null >= 0)
+		dup2(null, STDIN_FILENO);
+	if (null > STDERR_FILENO)
+		close(null);
+	if (run->stdin_fd > STDERR_FILENO)
+		close(run->stdin_fd);
+	for (unsigned i = 0; run->out_fds && i < run->count; i++) {
+		close(run->out_fds[i]);
+		close(run->err_fds[i]);
+	}
+}
+
+_Noreturn void agent_main(const struct run *run)
+{
+	static struct agent a;
+
+	a.run = run;
+	a.count = run->count;
+	a.control = run->control;
+	a.exec_errors = -1;
+	a.lines_end = &a.lines;
+	if (agent_init(&a) < 0) {
+		agent_say(&a, "the agent cannot start: %s", strerror(errno));
+		a.code = CODE_FAULT;
+		leave(&a);
+	}
+	if (run->timeout > 0)
+		a.timeout = now_ns() + (int64_t)(run->timeout * (double)SECOND);
+	if (run->stop_limit > 0)
+		a.stop_look = now_ns();
+	if (!start_all(&a))
+		agent_end(&a, CODE_FAULT);
+	streams_drop(run);
+	loop(&a);
+}

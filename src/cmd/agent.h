@@ -1,0 +1,115 @@
+/* agent.h - the agent's state. One thread; nothing it does waits for a process. */
+#ifndef AGENT_H
+#define AGENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "job/link.h"
+#include "run.h"
+
+#define STATUS_UNKNOWN (-1)
+
+struct segment {
+	uint32_t number;
+	int fd;
+};
+
+enum stage {
+	STAGE_EMPTY,            /* nobody has joined */
+	STAGE_IN,
+	STAGE_DYING,            /* its link broke or it sent nonsense: killed; its end is awaited */
+	STAGE_LEFT,             /* said farewell, or exec'ed */
+	STAGE_DEAD,
+};
+
+/* One process of the job: the program that was started, and who joined in its place, which may be a descendant of it. */
+struct place {
+	uint32_t number;                /* 1 .. count */
+	enum stage stage;
+
+	pid_t main;                     /* what was started; 0: not started, or reaped */
+	int exec_error;                 /* why it could not be executed */
+
+	pid_t pid;                      /* who joined; may be main */
+	int pidfd;                      /* of it, where it is not main; else -1 */
+	int64_t stopped_since;          /* by --stop-limit; 0: it runs */
+
+	int door, calls, notes;         /* -1: closed */
+	int board, event;               /* kept to the job's end: a late one may meet a dead one's board */
+	struct segment *segments;       /* sorted by number; kept until its death is settled */
+	size_t segment_count, segment_room;
+
+	/* What it was told or has said about each place: a bit each, so that nothing is queued twice and a queue is bounded. */
+	unsigned char *marks;
+	struct wf_note *queue;          /* not yet sent: from queue_first to queue_end */
+	size_t queue_first, queue_end, queue_room;
+	bool writing;                   /* the loop waits until notes can be written */
+
+	int status;                     /* gone: as wait's, or STATUS_UNKNOWN */
+	unsigned unacted;               /* gone: how many living ones have not acted on it yet */
+	bool settled;
+};
+
+struct line;
+
+struct agent {
+	const struct run *run;
+	int control, signals, epoll, exec_errors;
+	unsigned char job[16];
+
+	struct place *places;
+	unsigned count;
+	unsigned running;               /* mains that have not ended */
+	unsigned segments, segments_most;       /* descriptors kept for processes; the rest is for joining */
+	int code;                       /* of the first that failed */
+	bool failed, stopped;           /* stopped: the user stopped the job */
+	int64_t interrupted;            /* until then ends are no news: a signal was forwarded that ends programs */
+
+	enum { WORKING, ENDING, KILLING } phase;
+	int64_t deadline;               /* ENDING: when to kill; KILLING: when to look again */
+	int64_t give_up;                /* KILLING: when to leave without the rest */
+	int64_t timeout, stop_look;     /* 0: none */
+
+	struct line *lines, **lines_end;        /* for the launcher to print */
+	unsigned line_count;
+};
+
+/* What the loop waits for: a kind, and a place. */
+enum source { FROM_CONTROL, FROM_SIGNALS, FROM_DOOR, FROM_CALLS, FROM_NOTES, FROM_PIDFD };
+
+/* agent.c */
+void agent_say(struct agent *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void agent_remark(struct agent *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));     /* only with -v */
+void agent_end(struct agent *a, int code);              /* ends the job; the first code that is not 0 stays */
+int agent_watch(struct agent *a, int fd, enum source from, uint32_t number);
+void fd_close(int *fd);
+
+/* start.c */
+bool start_all(struct agent *a);
+void start_errors(struct agent *a);                     /* reads why programs could not be executed */
+
+/* desk.c: frames of processes */
+void desk_door(struct agent *a, struct place *p);
+void desk_call(struct agent *a, struct place *p);
+
+/* news.c: who is told what */
+enum { MARK_ASKED = 16, MARK_ACTED = 32 };              /* besides a bit per kind of notice: 1 << kind - 1 */
+
+void news_tell(struct agent *a, struct place *to, uint32_t what, const struct place *about);
+void news_asked(struct place *p, const struct place *about);             /* wants to hear that @about has joined */
+void news_flush(struct agent *a, struct place *p);
+void news_joined(struct agent *a, struct place *p);
+void news_acted(struct agent *a, struct place *p, struct place *dead);
+void news_gone(struct agent *a, struct place *p, int status, bool left);
+
+/* death.c: what has become of a process */
+void death_link(struct agent *a, struct place *p);                      /* its link is closed */
+void death_nonsense(struct agent *a, struct place *p, const char *what);
+void death_pidfd(struct agent *a, struct place *p);
+void death_reaped(struct agent *a, pid_t pid, int status);
+void death_stopped(struct agent *a);                                    /* --stop-limit: looks at all */
+
+#endif

@@ -1,0 +1,400 @@
+/* desk.c - what processes send the agent: joins through their doors, and calls.
+ *
+ * Every byte and descriptor is a stranger's: a frame has exactly its size and its descriptors, numbers are in range, or it is
+ * nonsense, and who sends that through a link is killed. One frame is taken per turn of the loop, so that nobody
+ * who calls without end keeps the others waiting. Every call is answered before the next frame is looked at.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "agent.h"
+#include "job/frames.h"
+
+/* The loop comes again. */
+static bool try_again(ssize_t n)
+{
+	return n == -EAGAIN || n == -ENOMEM || n == -ENOBUFS;
+}
+
+static struct place *place_of(struct agent *a, uint32_t number)
+{
+	return number >= 1 && number <= a->count ? &a->places[number - 1] : NULL;
+}
+
+/* Segments */
+
+/* Where @number is, or belongs. */
+static size_t segment_index(const struct place *p, uint32_t number)
+{
+	size_t low = 0, high = p->segment_count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (p->segments[mid].number < number)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static struct segment *segment_find(struct place *p, uint32_t number)
+{
+	size_t i = segment_index(p, number);
+
+	return i < p->segment_count && p->segments[i].number == number ? &p->segments[i] : NULL;
+}
+
+/* Takes @fd on success. */
+static int segment_add(struct place *p, uint32_t number, int fd)
+{
+	size_t i = segment_index(p, number);
+
+	if (segment_find(p, number))
+		return -EEXIST;
+	if (p->segment_count == p->segment_room) {
+		size_t room = p->segment_room ? 2 * p->segment_room : 16;
+		struct segment *all = realloc(p->segments, room * sizeof(*all));
+
+		if (!all)
+			return -ENOMEM;
+		p->segments = all;
+		p->segment_room = room;
+	}
+	memmove(&p->segments[i + 1], &p->segments[i], (p->segment_count - i) * sizeof(*p->segments));
+	p->segments[i] = (struct segment){ .number = number, .fd = fd };
+	p->segment_count++;
+	return 0;
+}
+
+static int segment_drop(struct place *p, uint32_t number)
+{
+	struct segment *s = segment_find(p, number);
+
+	if (!s)
+		return -ESRCH;
+	close(s->fd);
+	memmove(s, s + 1, (size_t)(&p->segments[--p->segment_count] - s) * sizeof(*s));
+	return 0;
+}
+
+/* Joining */
+
+static bool is_packet_socket(int fd)
+{
+	int type = 0, domain = 0;
+	socklen_t len = sizeof(int);
+
+	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_SEQPACKET &&
+	       getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && domain == AF_UNIX;
+}
+
+/* Others will map and write them: that they are what they should be is known before anybody else sees them. Seals are
+ * asked for first: a file that has them has no file system behind it that could keep the agent waiting. */
+static bool are_board_and_event(int board, int event, uint64_t board_bytes)
+{
+	char path[64], name[64];
+	struct stat st;
+	int seals = fcntl(board, F_GET_SEALS);
+	ssize_t n;
+
+	if (seals < 0 || !(seals & F_SEAL_SHRINK))
+		return false;
+	if (fstat(board, &st) < 0 || st.st_size < 0 || (uint64_t)st.st_size < board_bytes)
+		return false;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", event);
+	n = readlink(path, name, sizeof(name) - 1);
+	if (n < 0)
+		return access("/proc/self/fd", F_OK) < 0;       /* nobody can tell */
+	name[n] = 0;
+	return strstr(name, "[eventfd]") != NULL;
+}
+
+static void refuse(struct wf_parcel *parcel, const char *words)
+{
+	struct wf_frame_welcome w = { .result = -EACCES };
+
+	strncpy(w.words, words, sizeof(w.words) - 1);
+	if (parcel->count && is_packet_socket(parcel->fds[WF_JOIN_CALLS]))
+		wf_parcel_send(parcel->fds[WF_JOIN_CALLS], &w, sizeof(w), NULL, 0, MSG_DONTWAIT);
+	wf_parcel_drop(parcel);
+}
+
+static void no_descriptors(struct agent *a, const struct place *p, struct wf_parcel *parcel)
+{
+	refuse(parcel, "the agent has no descriptors left");
+	agent_say(a, "process %u cannot join: no descriptors left (ulimit -n)", p->number);
+	agent_end(a, CODE_FAULT);
+}
+
+static bool is_closed(int sock)
+{
+	struct pollfd p = { .fd = sock };
+
+	return poll(&p, 1, 0) != 0;
+}
+
+/* Why @join is refused, in words; or an empty text. What a stranger calls its version may end up on a terminal. */
+static void judge(const struct place *p, const struct wf_frame_join *join, const struct wf_parcel *parcel, char *words,
+		  size_t room)
+{
+	char version[sizeof(join->version) + 1] = "";
+
+	for (size_t i = 0; i < sizeof(join->version) && join->version[i]; i++)
+		version[i] = join->version[i] > ' ' && join->version[i] < 127 ? join->version[i] : '?';
+	words[0] = 0;
+	if (join->protocol != WF_JOIN_PROTOCOL || strcmp(version, WF_VERSION) != 0)
+		snprintf(words, room, "the job runs weft %s (protocol %u), this program has weft %s (protocol %u)", WF_VERSION,
+			 WF_JOIN_PROTOCOL, version, join->protocol);
+	else if (parcel->uid != geteuid())
+		snprintf(words, room, "the job is user %u's, this process is user %u's", (unsigned)geteuid(),
+			 (unsigned)parcel->uid);
+	else if (p->stage != STAGE_EMPTY)
+		snprintf(words, room, "process %u of the job %s pid %d", p->number, p->stage == STAGE_IN ? "is" : "was",
+			 (int)p->pid);
+}
+
+/* Who gets no answer would wait for it for ever, so one that cannot be answered is killed. False: it can, but not with
+ * descriptors now. */
+static bool reply(struct agent *a, struct place *p, const void *frame, size_t bytes, const int *fds, unsigned count)
+{
+	int r;
+
+	for (int tries = 0; tries < 10; tries++) {
+		r = wf_parcel_send(p->calls, frame, bytes, fds, count, MSG_DONTWAIT);
+		if (r != -ENOMEM && r != -ENOBUFS)
+			break;
+	}
+	if (r == 0 || r == -EPIPE || r == -ECONNRESET)  /* closed: the loop hears of that as well */
+		return true;
+	if (r == -ETOOMANYREFS && count)
+		return false;
+	death_nonsense(a, p, r == -EAGAIN ? "calls without reading the answers" : "a call that cannot be answered");
+	return true;
+}
+
+/* Takes the descriptors; they are what they should be. */
+static void admit(struct agent *a, struct place *p, struct wf_parcel *parcel, int pidfd)
+{
+	struct wf_frame_welcome w = { .process = p->number, .count = a->count };
+
+	p->pid = parcel->pid;
+	p->pidfd = pidfd;
+	p->calls = parcel->fds[WF_JOIN_CALLS];
+	p->notes = parcel->fds[WF_JOIN_NOTES];
+	p->board = parcel->fds[WF_JOIN_BOARD];
+	p->event = parcel->fds[WF_JOIN_EVENT];
+	p->stage = STAGE_IN;
+	if (agent_watch(a, p->calls, FROM_CALLS, p->number) < 0 || agent_watch(a, p->notes, FROM_NOTES, p->number) < 0 ||
+	    (pidfd >= 0 && agent_watch(a, pidfd, FROM_PIDFD, p->number) < 0)) {
+		agent_say(a, "cannot watch process %u: %s", p->number, strerror(errno));
+		agent_end(a, CODE_FAULT);
+	}
+	memcpy(w.job, a->job, sizeof(w.job));
+	agent_remark(a, "process %u (pid %d) has joined", p->number, (int)p->pid);
+	news_joined(a, p);
+	reply(a, p, &w, sizeof(w), NULL, 0);
+}
+
+static void join(struct agent *a, struct place *p, const struct wf_frame_join *join, struct wf_parcel *parcel)
+{
+	char words[sizeof(((struct wf_frame_welcome *)NULL)->words)];
+	int pidfd = -1;
+
+	judge(p, join, parcel, words, sizeof(words));
+	if (words[0]) {
+		agent_remark(a, "pid %d was refused as process %u: %s", (int)parcel->pid, p->number, words);
+		refuse(parcel, words);
+		return;
+	}
+	if (parcel->lost && parcel->count < WF_JOIN_FDS) {
+		no_descriptors(a, p, parcel);
+		return;
+	}
+	if (parcel->lost || parcel->count != WF_JOIN_FDS || join->reserved || !is_packet_socket(parcel->fds[WF_JOIN_CALLS]) ||
+	    !is_packet_socket(parcel->fds[WF_JOIN_NOTES]) ||
+	    !are_board_and_event(parcel->fds[WF_JOIN_BOARD], parcel->fds[WF_JOIN_EVENT], join->board_bytes)) {
+		agent_say(a, "pid %d sent nonsense to join as process %u", (int)parcel->pid, p->number);
+		refuse(parcel, "that was no join");
+		return;
+	}
+	if (parcel->pid != p->main) {
+		/* It waits for the answer: if it still does afterwards, what was opened is the sender and nobody who got
+		 * its number. */
+		pidfd = (int)syscall(SYS_pidfd_open, parcel->pid, 0);
+		if (pidfd < 0 && (errno == EMFILE || errno == ENFILE)) {
+			no_descriptors(a, p, parcel);
+			return;
+		}
+		if (is_closed(parcel->fds[WF_JOIN_CALLS])) {
+			fd_close(&pidfd);
+			wf_parcel_drop(parcel);
+			return;
+		}
+	}
+	admit(a, p, parcel, pidfd);
+}
+
+void desk_door(struct agent *a, struct place *p)
+{
+	struct wf_frame_join frame;
+	struct wf_parcel parcel;
+	ssize_t n = wf_parcel_recv(p->door, &frame, sizeof(frame), &parcel, MSG_DONTWAIT);
+
+	if (try_again(n))
+		return;
+	if (n >= (ssize_t)offsetof(struct wf_frame_join, board_bytes) && frame.magic == WF_JOIN_MAGIC &&
+	    ((n == sizeof(frame) && !parcel.cut) || frame.protocol != WF_JOIN_PROTOCOL)) {
+		join(a, p, &frame, &parcel);
+		return;
+	}
+	wf_parcel_drop(&parcel);
+	if (n > 0)
+		agent_say(a, "pid %d sent nonsense through the door of process %u, which is closed now", (int)parcel.pid,
+			  p->number);
+	fd_close(&p->door);
+}
+
+/* Calls */
+
+static void answer(struct agent *a, struct place *p, uint32_t what, int result, const int *fds, unsigned count)
+{
+	struct wf_frame_answer frame = { .what = what, .result = result };
+
+	if (!reply(a, p, &frame, sizeof(frame), fds, count)) {
+		frame.result = -EMFILE;
+		reply(a, p, &frame, sizeof(frame), NULL, 0);
+	}
+}
+
+static void call_meet(struct agent *a, struct place *p, struct place *other)
+{
+	if (other->board >= 0) {
+		answer(a, p, WF_CALL_MEET, 0, (int[]){ other->board, other->event }, 2);
+		news_tell(a, other, WF_NOTE_MEET, p);
+	} else if (other->stage == STAGE_EMPTY) {
+		news_asked(p, other);
+		answer(a, p, WF_CALL_MEET, -EAGAIN, NULL, 0);
+	} else {
+		answer(a, p, WF_CALL_MEET, -ESRCH, NULL, 0);
+	}
+}
+
+static void call_give(struct agent *a, struct place *p, struct place *other, uint32_t number)
+{
+	struct segment *s = segment_find(other, number);
+
+	answer(a, p, WF_CALL_GIVE, s ? 0 : -ESRCH, s ? &s->fd : NULL, s ? 1 : 0);
+}
+
+static void call_tell(struct agent *a, struct place *p, uint32_t number, struct wf_parcel *parcel)
+{
+	int r = -EMFILE;        /* it was lost on the way, or there is no room for it here */
+
+	if (parcel->count == 1 && a->segments < a->segments_most) {
+		r = segment_add(p, number, parcel->fds[0]);
+		if (r == 0) {
+			parcel->count = 0;
+			a->segments++;
+		}
+	}
+	answer(a, p, WF_CALL_TELL, r, NULL, 0);
+}
+
+static void call_untell(struct agent *a, struct place *p, uint32_t number)
+{
+	int r = segment_drop(p, number);
+
+	if (r == 0)
+		a->segments--;
+	answer(a, p, WF_CALL_UNTELL, r, NULL, 0);
+}
+
+static void call_bye(struct agent *a, struct place *p)
+{
+	answer(a, p, WF_CALL_BYE, 0, NULL, 0);
+	if (p->stage != STAGE_IN)
+		return;
+	agent_remark(a, "process %u (pid %d) has left", p->number, (int)p->pid);
+	news_gone(a, p, 0, true);
+}
+
+/* NULL, or what is wrong with @c. */
+static const char *wrong(struct agent *a, const struct wf_frame_call *c, const struct wf_parcel *parcel)
+{
+	bool process = c->what == WF_CALL_MEET || c->what == WF_CALL_GIVE || c->what == WF_CALL_ACTED;
+	bool segment = c->what == WF_CALL_TELL || c->what == WF_CALL_UNTELL || c->what == WF_CALL_GIVE;
+	bool lost = parcel->lost && parcel->count == 0; /* there was a descriptor, and no room for it here */
+
+	if (c->what < WF_CALL_MEET || c->what > WF_CALL_BYE)
+		return "an unknown call";
+	if (process ? !place_of(a, c->process) : c->process != 0)
+		return "a process out of range";
+	if (segment != (c->segment != 0))
+		return "a segment out of range";
+	if (c->what == WF_CALL_TELL ? !lost && (parcel->lost || parcel->count != 1) : parcel->lost || parcel->count)
+		return "other descriptors than the call has";
+	return NULL;
+}
+
+static void serve(struct agent *a, struct place *p, const struct wf_frame_call *c, struct wf_parcel *parcel)
+{
+	struct place *other = place_of(a, c->process);
+
+	switch (c->what) {
+	case WF_CALL_MEET:
+		call_meet(a, p, other);
+		break;
+	case WF_CALL_TELL:
+		call_tell(a, p, c->segment, parcel);
+		break;
+	case WF_CALL_UNTELL:
+		call_untell(a, p, c->segment);
+		break;
+	case WF_CALL_GIVE:
+		call_give(a, p, other, c->segment);
+		break;
+	case WF_CALL_ACTED:
+		if (other->stage != STAGE_LEFT && other->stage != STAGE_DEAD) {
+			death_nonsense(a, p, "word of having acted on the death of a living process");
+			break;
+		}
+		answer(a, p, c->what, 0, NULL, 0);
+		news_acted(a, p, other);
+		break;
+	case WF_CALL_BYE:
+		call_bye(a, p);
+		break;
+	}
+}
+
+void desk_call(struct agent *a, struct place *p)
+{
+	struct wf_frame_call frame;
+	struct wf_parcel parcel;
+	ssize_t n = wf_parcel_recv(p->calls, &frame, sizeof(frame), &parcel, MSG_DONTWAIT);
+	const char *what;
+
+	if (try_again(n))
+		return;
+	if (n <= 0 || p->stage != STAGE_IN) {
+		wf_parcel_drop(&parcel);
+		death_link(a, p);
+		return;
+	}
+	what = n != (ssize_t)sizeof(frame) || parcel.cut ? "a frame of another size" : wrong(a, &frame, &parcel);
+	if (what)
+		death_nonsense(a, p, what);
+	else
+		serve(a, p, &frame, &parcel);
+	wf_parcel_drop(&parcel);
+}

@@ -1,0 +1,164 @@
+/* news.c - what each process is told of the others, and when a death is settled.
+ *
+ * A notice is queued at most once per receiver, kind and process it is about (struct place.marks), so a receiver that does
+ * not read, being stopped, costs bounded memory and gets everything later. Notices go out in the order in which things
+ * happened.
+ *
+ * A place that is gone is settled when everybody who is in has said that it acted on that: unacted counts those who have not.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "agent.h"
+#include "job/frames.h"
+
+static unsigned char *mark(struct place *p, const struct place *about)
+{
+	return &p->marks[about->number - 1];
+}
+
+/* DYING is in as well: until its end is certain it is waited for. */
+static bool is_in(const struct place *p)
+{
+	return p->stage == STAGE_IN || p->stage == STAGE_DYING;
+}
+
+static bool is_gone(const struct place *p)
+{
+	return p->stage == STAGE_LEFT || p->stage == STAGE_DEAD;
+}
+
+static bool queue_add(struct place *p, const struct wf_note *note)
+{
+	if (p->queue_end == p->queue_room) {
+		size_t room = p->queue_room ? 2 * p->queue_room : 16;
+		struct wf_note *queue = realloc(p->queue, room * sizeof(*queue));
+
+		if (!queue)
+			return false;
+		p->queue = queue;
+		p->queue_room = room;
+	}
+	p->queue[p->queue_end++] = *note;
+	return true;
+}
+
+static void wait_for_room(struct agent *a, struct place *p, bool wait)
+{
+	struct epoll_event e = {
+		.events = EPOLLIN | (wait ? EPOLLOUT : 0u), .data.u64 = (uint64_t)FROM_NOTES << 32 | p->number,
+	};
+
+	if (p->writing == wait)
+		return;
+	epoll_ctl(a->epoll, EPOLL_CTL_MOD, p->notes, &e);
+	p->writing = wait;
+}
+
+void news_flush(struct agent *a, struct place *p)
+{
+	while (p->notes >= 0 && p->queue_first < p->queue_end) {
+		int r = wf_parcel_send(p->notes, &p->queue[p->queue_first], sizeof(*p->queue), NULL, 0, MSG_DONTWAIT);
+
+		if (r == -EAGAIN || r == -ENOBUFS || r == -ENOMEM) {
+			wait_for_room(a, p, true);
+			return;
+		}
+		if (r < 0)
+			break;          /* closed: the loop hears of that as well */
+		p->queue_first++;
+	}
+	p->queue_first = p->queue_end = 0;
+	if (p->notes >= 0)
+		wait_for_room(a, p, false);
+}
+
+void news_tell(struct agent *a, struct place *to, uint32_t what, const struct place *about)
+{
+	unsigned char bit = (unsigned char)(1u << (what - 1));
+	struct wf_note note = { .what = what, .process = about->number };
+
+	if (to->stage != STAGE_IN || to == about || (*mark(to, about) & bit))
+		return;
+	if (what == WF_NOTE_DEAD) {
+		note.status = about->status;
+		note.left = about->stage == STAGE_LEFT;
+	}
+	*mark(to, about) |= bit;
+	if (!queue_add(to, &note)) {
+		agent_say(a, "no memory");
+		agent_end(a, CODE_FAULT);
+		return;
+	}
+	news_flush(a, to);
+}
+
+void news_asked(struct place *p, const struct place *about)
+{
+	*mark(p, about) |= MARK_ASKED;
+}
+
+static void settle(struct agent *a, struct place *gone)
+{
+	if (gone->settled || gone->unacted)
+		return;
+	gone->settled = true;
+	for (size_t i = 0; i < gone->segment_count; i++)
+		close(gone->segments[i].fd);
+	a->segments -= (unsigned)gone->segment_count;
+	gone->segment_count = 0;
+	for (unsigned i = 0; i < a->count; i++)
+		news_tell(a, &a->places[i], WF_NOTE_SETTLED, gone);
+}
+
+void news_joined(struct agent *a, struct place *p)
+{
+	for (unsigned i = 0; i < a->count; i++) {
+		struct place *q = &a->places[i];
+
+		if (q->marks && (*mark(q, p) & MARK_ASKED))
+			news_tell(a, q, WF_NOTE_JOINED, p);
+		if (!is_gone(q))
+			continue;
+		news_tell(a, p, WF_NOTE_DEAD, q);
+		if (q->settled)
+			news_tell(a, p, WF_NOTE_SETTLED, q);
+		else
+			q->unacted++;
+	}
+}
+
+void news_acted(struct agent *a, struct place *p, struct place *gone)
+{
+	if (*mark(p, gone) & MARK_ACTED)
+		return;
+	*mark(p, gone) |= MARK_ACTED;
+	if (gone->settled)
+		return;
+	gone->unacted--;
+	settle(a, gone);
+}
+
+void news_gone(struct agent *a, struct place *p, int status, bool left)
+{
+	bool was_in = is_in(p);
+
+	p->stage = left ? STAGE_LEFT : STAGE_DEAD;
+	p->status = status;
+	p->queue_first = p->queue_end = 0;
+	for (unsigned i = 0; i < a->count; i++) {
+		struct place *q = &a->places[i];
+
+		if (q != p && is_in(q)) {
+			p->unacted++;
+			news_tell(a, q, WF_NOTE_DEAD, p);
+		} else if (q != p && is_gone(q) && !q->settled && was_in && !(*mark(p, q) & MARK_ACTED)) {
+			q->unacted--;           /* the one that has just gone need not act any more */
+			settle(a, q);
+		}
+	}
+	settle(a, p);
+}

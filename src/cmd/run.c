@@ -1,0 +1,384 @@
+/* run.c - `weft run`: the launcher. What the user started and the terminal knows; see run.h for the whole.
+ *
+ * It forwards signals, carries the streams that have to be carried, prints what the agent says and ends with the job's
+ * exit code. If the agent ends without having cleaned up it does that itself.
+ */
+#include "run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "job/frames.h"
+#include "streams.h"
+#include "tree.h"
+
+#define SECOND_INT (5 * SECOND) /* a second SIGINT within this time kills */
+#define KILL_MS 5000
+
+static const int forwarded[] = {
+	SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH, SIGTSTP, SIGCONT,
+};
+
+struct launcher {
+	struct run run;
+	struct streams *streams;
+	int control, signals;
+	pid_t agent;                    /* 0: ended */
+	int code;
+	int64_t interrupted;            /* when the last SIGINT came; 0: none */
+	char line[CONTROL_LINE];        /* what the agent said and is not yet printed */
+	bool line_full;
+	char last[CONTROL_LINE];        /* what to print when it has said everything */
+};
+
+int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * SECOND + t.tv_nsec;
+}
+
+void files_raise(struct rlimit *ret_was)
+{
+	struct rlimit most;
+
+	getrlimit(RLIMIT_NOFILE, ret_was);
+	most = *ret_was;
+	most.rlim_cur = most.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &most);
+}
+
+/* The command line */
+
+static const char usage[] =
+	"weft run [OPTIONS] PROGRAM [ARGUMENTS]\n"
+	"  -n N               so many processes, 1 to 1024 (1)\n"
+	"  -l, --label        put [rank] before every line of output\n"
+	"  --timeout S        end the job after S seconds\n"
+	"  --stop-limit S     kill a process that was stopped for S seconds (never)\n"
+	"  --kill-on-fail     end the job when a process fails (the others go on)\n"
+	"  -v, --verbose      say who joins, leaves and ends\n"
+	"  -h, --help         this\n";
+
+static void options_default(struct run *run)
+{
+	memset(run, 0, sizeof(*run));
+	run->count = 1;
+}
+
+/* Seconds above 0; a negative number: that is none. */
+static double seconds(const char *text)
+{
+	char *end;
+	double s = strtod(text, &end);
+
+	return *text && !*end && s > 0 && s <= 1e9 ? s : -1;
+}
+
+static bool count_read(const char *text, unsigned *ret_count)
+{
+	char *end;
+	long n;
+
+	errno = 0;
+	n = strtol(text, &end, 10);
+	if (!*text || *end || errno || n < 1 || n > RUN_MOST)
+		return false;
+	*ret_count = (unsigned)n;
+	return true;
+}
+
+/* -1: go on; else the exit code. */
+static int options_read(struct run *run, int argc, char **argv)
+{
+	enum { TIMEOUT = 256, STOP_LIMIT, KILL_ON_FAIL };
+	static const struct option known[] = {
+		{ "label", no_argument, NULL, 'l' },
+		{ "timeout", required_argument, NULL, TIMEOUT },
+		{ "stop-limit", required_argument, NULL, STOP_LIMIT },
+		{ "kill-on-fail", no_argument, NULL, KILL_ON_FAIL },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int option;
+
+	options_default(run);
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "+:n:lvh", known, NULL)) >= 0) {
+		switch (option) {
+		case 'n':
+			if (count_read(optarg, &run->count))
+				break;
+			fprintf(stderr, "weft run: -n %s: a job has 1 to %d processes\n", optarg, RUN_MOST);
+			return CODE_USAGE;
+		case 'l':
+			run->label = true;
+			break;
+		case 'v':
+			run->verbose = true;
+			break;
+		case KILL_ON_FAIL:
+			run->kill_on_fail = true;
+			break;
+		case TIMEOUT:
+		case STOP_LIMIT: {
+			double s = seconds(optarg);
+
+			*(option == TIMEOUT ? &run->timeout : &run->stop_limit) = s;
+			if (s > 0)
+				break;
+			fprintf(stderr, "weft run: %s: not a time in seconds\n", optarg);
+			return CODE_USAGE;
+		}
+		case 'h':
+			fputs(usage, stdout);
+			return 0;
+		case ':':
+			fprintf(stderr, "weft run: %s wants a value (weft run --help)\n", argv[optind - 1]);
+			return CODE_USAGE;
+		default:
+			fprintf(stderr, "weft run: %s: no such option (weft run --help)\n", argv[optind - 1]);
+			return CODE_USAGE;
+		}
+	}
+	run->argv = argv + optind;
+	if (run->argv[0])
+		return -1;
+	fprintf(stderr, "weft run: which program? (weft run --help)\n");
+	return CODE_USAGE;
+}
+
+/* The agent is gone or must go: nothing may be left. */
+static void clean_up(struct launcher *l)
+{
+	if (!tree_kill(KILL_MS)) {
+		l->code = CODE_FAULT;
+		fprintf(stderr, "weft run: processes are left that cannot be killed\n");
+	}
+}
+
+static void agent_ended(struct launcher *l, int status)
+{
+	l->agent = 0;
+	if (WIFEXITED(status)) {
+		l->code = WEXITSTATUS(status);
+	} else {
+		l->code = CODE_FAULT;
+		snprintf(l->last, sizeof(l->last), "the agent was killed by signal %d (%s)", WTERMSIG(status),
+			 strsignal(WTERMSIG(status)));
+	}
+	clean_up(l);
+}
+
+/* Children are the agent, and what is left of the job if that was killed. */
+static void reap(struct launcher *l)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		if (pid == l->agent)
+			agent_ended(l, status);
+}
+
+static void forward(struct launcher *l, int sig)
+{
+	/* If the agent does not read, being stopped by somebody, a signal is lost once the socket is full. */
+	send(l->control, &sig, sizeof(sig), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* The job stops first, then the launcher the way it would have without us, which is not at all if no shell could continue it. */
+static void stop(struct launcher *l)
+{
+	sigset_t one, pending;
+
+	forward(l, SIGTSTP);
+	sigemptyset(&one);
+	sigaddset(&one, SIGTSTP);
+	raise(SIGTSTP);
+	sigprocmask(SIG_UNBLOCK, &one, NULL);
+	sigprocmask(SIG_BLOCK, &one, NULL);
+	sigpending(&pending);
+	if (!sigismember(&pending, SIGCONT))
+		forward(l, SIGCONT);
+}
+
+static void on_signal(struct launcher *l)
+{
+	struct signalfd_siginfo s;
+	int64_t now = now_ns();
+
+	while (read(l->signals, &s, sizeof(s)) == (ssize_t)sizeof(s)) {
+		int sig = (int)s.ssi_signo;
+
+		if (sig == SIGCHLD)
+			continue;
+		if (sig == SIGTSTP) {
+			stop(l);
+			continue;
+		}
+		if (sig == SIGINT && l->interrupted && now - l->interrupted < SECOND_INT) {
+			clean_up(l);
+			exit(128 + SIGINT);
+		}
+		if (sig == SIGINT)
+			l->interrupted = now;
+		forward(l, sig);
+	}
+}
+
+/* What the agent says, one line at a time: the next is taken when the last is printed. */
+static void on_line(struct launcher *l)
+{
+	ssize_t n;
+
+	if (!l->line_full) {
+		n = recv(l->control, l->line, sizeof(l->line) - 1, MSG_DONTWAIT);
+		if (n <= 0) {
+			memcpy(l->line, l->last, sizeof(l->line));
+			l->last[0] = 0;
+		} else {
+			l->line[n] = 0;
+		}
+		l->line_full = true;
+	}
+	if (streams_line(l->streams, l->line))
+		l->line_full = false;
+}
+
+static bool line_waits(const struct launcher *l)
+{
+	char c;
+
+	return l->line_full || l->last[0] || recv(l->control, &c, 1, MSG_DONTWAIT | MSG_PEEK) > 0;
+}
+
+static int loop(struct launcher *l)
+{
+	struct pollfd *polls = calloc(streams_polls(l->streams) + 2, sizeof(*polls));
+
+	if (!polls) {
+		fprintf(stderr, "weft run: no memory\n");
+		clean_up(l);
+		return CODE_FAULT;
+	}
+	for (;;) {
+		int ms = -1;
+		size_t n;
+
+		reap(l);
+		if (line_waits(l))
+			on_line(l);
+		if (!l->agent && streams_done(l->streams, true) && !line_waits(l))
+			break;
+		polls[0] = (struct pollfd){ .fd = l->signals, .events = POLLIN };
+		/* A line that finds no room waits for the sink, not for the agent. */
+		polls[1] = (struct pollfd){ .fd = l->line_full || !l->agent ? -1 : l->control, .events = POLLIN };
+		n = streams_fill(l->streams, polls + 2, &ms);
+		if (!l->agent && !l->line_full && line_waits(l))
+			ms = 0;
+		if (poll(polls, n + 2, ms) < 0)
+			continue;
+		if (polls[0].revents)
+			on_signal(l);
+		streams_act(l->streams, polls + 2, n);
+	}
+	free(polls);
+	return l->code;
+}
+
+/* 0, 1 and 2 are something, so that nothing else gets their numbers. An outer job's door is not the inner processes'. */
+static int descriptors_prepare(void)
+{
+	const char *door = getenv(WF_AGENT_ENV);
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+		if (fd < 0)
+			return -1;
+	} while (fd <= STDERR_FILENO);
+	close(fd);
+	if (door && atoi(door) > STDERR_FILENO)
+		fcntl(atoi(door), F_SETFD, FD_CLOEXEC);
+	unsetenv(WF_AGENT_ENV);
+	return 0;
+}
+
+/* A signal that was ignored when we started stays so: it is not taken. */
+static int signals_prepare(struct launcher *l)
+{
+	struct sigaction was;
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	for (size_t i = 0; i < sizeof(forwarded) / sizeof(*forwarded); i++)
+		if (sigaction(forwarded[i], NULL, &was) == 0 && was.sa_handler != SIG_IGN)
+			sigaddset(&set, forwarded[i]);
+	sigaction(SIGPIPE, NULL, &was);
+	l->run.pipe_ignored = was.sa_handler == SIG_IGN;
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL);
+	if (sigprocmask(SIG_BLOCK, &set, &l->run.mask) < 0)
+		return -1;
+	l->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return l->signals < 0 ? -1 : 0;
+}
+
+static int launch(struct launcher *l)
+{
+	int pair[2];
+
+	if (descriptors_prepare() < 0)
+		return -1;
+	files_raise(&l->run.files);
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || signals_prepare(l) < 0)
+		return -1;
+	l->streams = streams_open(&l->run);
+	if (!l->streams || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -1;
+	l->agent = fork();
+	if (l->agent < 0)
+		return -1;
+	l->run.control = pair[1];
+	if (l->agent == 0) {
+		close(pair[0]);
+		close(l->signals);
+		streams_leave(l->streams);
+		setsid();       /* signals of the terminal and to the launcher's group are the launcher's to forward */
+		agent_main(&l->run);
+	}
+	close(pair[1]);
+	l->control = pair[0];
+	streams_split(l->streams, &l->run);
+	return 0;
+}
+
+int run_main(int argc, char **argv)
+{
+	static struct launcher l;
+	int r = options_read(&l.run, argc, argv);
+
+	if (r >= 0)
+		return r;
+	if (launch(&l) < 0) {
+		fprintf(stderr, "weft run: cannot start: %s%s\n", strerror(errno), errno == EMFILE ? " (ulimit -n)" : "");
+		return CODE_FAULT;
+	}
+	return loop(&l);
+}

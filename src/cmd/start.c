@@ -1,0 +1,135 @@
+/* start.c - starting the processes of the job.
+ *
+ * Each gets its own process group, its door, and what the launcher found of limits and signals. It dies with the agent: the
+ * kernel kills it when its parent ends.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent.h"
+#include "job/frames.h"
+
+/* Why a program could not be executed, through a pipe that the exec would have closed. */
+struct exec_error {
+	uint32_t number;
+	int error;
+};
+
+static int set_number(const char *name, unsigned value)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", value);
+	return setenv(name, text, 1);
+}
+
+static int set_door(int door)
+{
+	struct stat st;
+	char text[64];
+
+	if (fstat(door, &st) < 0 || fcntl(door, F_SETFD, 0) < 0)
+		return -1;
+	snprintf(text, sizeof(text), "%d:%llu", door, (unsigned long long)st.st_ino);
+	return setenv(WF_AGENT_ENV, text, 1);
+}
+
+static int set_streams(const struct run *run, unsigned index)
+{
+	int in = index == 0 ? run->stdin_fd : open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	/* dup2 onto itself would leave close-on-exec set; the launcher has seen to it that 0, 1 and 2 were taken before. */
+	if (in < 0 || (in != STDIN_FILENO && dup2(in, STDIN_FILENO) < 0))
+		return -1;
+	if (run->out_fds && (dup2(run->out_fds[index], STDOUT_FILENO) < 0 || dup2(run->err_fds[index], STDERR_FILENO) < 0))
+		return -1;
+	return 0;
+}
+
+/* In the child, between fork and exec. */
+static _Noreturn void become(struct agent *a, unsigned index, int door, pid_t agent, int report)
+{
+	const struct run *run = a->run;
+	struct exec_error e = { .number = index + 1 };
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != agent)
+		_exit(CODE_FAULT);      /* it ended before the kernel was asked */
+	setpgid(0, 0);
+	if (set_number("WEFT_RANK", index) == 0 && set_number("WEFT_SIZE", run->count) == 0 && set_door(door) == 0 &&
+	    set_streams(run, index) == 0) {
+		setrlimit(RLIMIT_NOFILE, &run->files);
+		signal(SIGPIPE, run->pipe_ignored ? SIG_IGN : SIG_DFL);
+		sigprocmask(SIG_SETMASK, &run->mask, NULL);
+		execvp(run->argv[0], run->argv);
+	}
+	e.error = errno;
+	if (write(report, &e, sizeof(e)) < 0)
+		_exit(CODE_FAULT);
+	_exit(e.error == ENOENT ? CODE_NOTFOUND : CODE_NOEXEC);
+}
+
+static int start_one(struct agent *a, struct place *p, int report)
+{
+	int pair[2], one = 1;
+	pid_t agent = getpid(), pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	p->door = pair[0];
+	if (setsockopt(p->door, SOL_SOCKET, SO_PASSCRED, &one, sizeof(one)) < 0 ||
+	    agent_watch(a, p->door, FROM_DOOR, p->number) < 0) {
+		int r = -errno;
+
+		close(pair[1]);
+		return r;
+	}
+	pid = fork();
+	if (pid == 0)
+		become(a, p->number - 1, pair[1], agent, report);
+	close(pair[1]);
+	if (pid < 0)
+		return -errno;
+	setpgid(pid, pid);      /* here as well: a signal may have to be forwarded before the child came to it */
+	p->main = pid;
+	a->running++;
+	agent_remark(a, "process %u is pid %d", p->number, (int)pid);
+	return 0;
+}
+
+bool start_all(struct agent *a)
+{
+	int pair[2], r = 0;
+
+	if (pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0) {
+		agent_say(a, "pipe: %s", strerror(errno));
+		return false;
+	}
+	a->exec_errors = pair[0];
+	for (unsigned i = 0; r == 0 && i < a->count; i++) {
+		r = start_one(a, &a->places[i], pair[1]);
+		if (r < 0)
+			agent_say(a, "process %u of %u cannot be started: %s%s", i + 1, a->count, strerror(-r),
+				  r == -EMFILE ? " (ulimit -n)" : r == -EAGAIN ? " (ulimit -u)" : "");
+	}
+	close(pair[1]);
+	return r == 0;
+}
+
+void start_errors(struct agent *a)
+{
+	struct exec_error e;
+
+	while (read(a->exec_errors, &e, sizeof(e)) == (ssize_t)sizeof(e))
+		if (e.number >= 1 && e.number <= a->count)
+			a->places[e.number - 1].exec_error = e.error;
+}

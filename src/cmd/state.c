@@ -1,0 +1,162 @@
+/* state.c - `weft state PID`: what goes on in a process, printed. The sample is the library's (port/state_far.c). */
+#include "state.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <weft/state.h>
+
+#include "port/sample.h"
+#include "run.h"
+
+static void usage(FILE *to)
+{
+	fputs("weft state PID   ports, queues and who waits for whom in that process\n", to);
+}
+
+/* An id in words: a member of the job by its number, and what it is there. */
+static const char *name(weft_id id, char *text, size_t n)
+{
+	unsigned process = (unsigned)(id >> 32) & 0xfffff, generation = (unsigned)(id >> 20) & 0xfff, local = (unsigned)id & 0xfffff;
+
+	if (id == WEFT_ANY)
+		snprintf(text, n, "anyone");
+	else if (!local)
+		snprintf(text, n, "process %u", process);
+	else
+		snprintf(text, n, "%u.%u.%u.%u", (unsigned)(id >> 52), process, generation, local);
+	return text;
+}
+
+static void print_tag(uint64_t tag)
+{
+	if (tag == UINT64_MAX)
+		printf(", any tag");
+	else
+		printf(", tag %" PRIu64, tag);
+}
+
+static void print_queued(const struct weft_state_item *i)
+{
+	char whom[WEFT_ID_TEXT];
+
+	name(i->whom, whom, sizeof(whom));
+	if (!strcmp(i->text, "expected"))
+		printf("    expected from %s", whom);
+	else if (!strcmp(i->text, "to be sent"))
+		printf("    to be sent to %s", whom);
+	else
+		printf("    %s from %s", i->text, whom);
+	print_tag(i->tag);
+	printf(", %" PRIu64 " bytes\n", i->len);
+}
+
+/* What @port expects, as the reason why somebody waits there: how many receives. */
+static int print_reasons(const struct weft_state *s, weft_id port)
+{
+	char whom[WEFT_ID_TEXT];
+	int n = 0;
+
+	for (size_t k = 0; k < s->count; k++) {
+		const struct weft_state_item *i = &s->items[k];
+
+		if (i->kind != WEFT_STATE_QUEUED || i->who != port || strcmp(i->text, "expected") != 0)
+			continue;
+		if (++n > 4)
+			continue;
+		printf("%s%s", n > 1 ? "; or " : " for a message from ", name(i->whom, whom, sizeof(whom)));
+		print_tag(i->tag);
+	}
+	if (n > 4)
+		printf("; or %d more", n - 4);
+	return n;
+}
+
+static void print_waiter(const struct weft_state *s, const struct weft_state_item *i)
+{
+	char who[WEFT_ID_TEXT], whom[WEFT_ID_TEXT];
+
+	name(i->who, who, sizeof(who));
+	name(i->whom, whom, sizeof(whom));
+	if (!strcmp(i->text, "sends")) {
+		printf("%s waits in a send to %s", who, whom);
+		print_tag(i->tag);
+		printf(", %" PRIu64 " bytes", i->len);
+	} else {
+		printf("%s waits at %s", who, i->who == i->whom ? "its own port" : whom);
+		if (strcmp(i->text, "probes") == 0)
+			printf(" (it probes)");
+		print_reasons(s, i->whom);
+	}
+	printf("\n");
+}
+
+static void print_peer(const struct weft_state_item *i)
+{
+	char whom[WEFT_ID_TEXT];
+
+	if (!strncmp(i->text, "backlog", 7))
+		printf("%s to %s: %" PRIu64 " messages\n", i->text, name(i->whom, whom, sizeof(whom)), i->len);
+	else
+		printf("%s: %s\n", name(i->whom, whom, sizeof(whom)), i->text);
+}
+
+static void print_port(const struct weft_state_item *i)
+{
+	char who[WEFT_ID_TEXT];
+
+	printf("port %s \"%s\"", name(i->who, who, sizeof(who)), i->text);
+	if (i->tag)
+		printf(", context %#" PRIx64, i->tag);
+	if (i->len)
+		printf(", holds %" PRIu64 " bytes", i->len);
+	printf("\n");
+}
+
+static void print_all(const struct weft_state *s)
+{
+	char who[WEFT_ID_TEXT];
+
+	for (size_t k = 0; k < s->count; k++)
+		if (s->items[k].kind == WEFT_STATE_PROCESS)
+			printf("%s: %s\n", name(s->items[k].who, who, sizeof(who)), s->items[k].text);
+	for (size_t k = 0; k < s->count; k++)
+		if (s->items[k].kind == WEFT_STATE_PORT)
+			print_port(&s->items[k]);
+		else if (s->items[k].kind == WEFT_STATE_QUEUED)
+			print_queued(&s->items[k]);
+	for (size_t k = 0; k < s->count; k++)
+		if (s->items[k].kind == WEFT_STATE_WAITER)
+			print_waiter(s, &s->items[k]);
+	for (size_t k = 0; k < s->count; k++)
+		if (s->items[k].kind == WEFT_STATE_PEER)
+			print_peer(&s->items[k]);
+}
+
+int state_main(int argc, char **argv)
+{
+	struct weft_state *s;
+	char *end = NULL;
+	long pid;
+
+	if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
+		usage(stdout);
+		return 0;
+	}
+	errno = 0;
+	pid = argc == 2 ? strtol(argv[1], &end, 10) : 0;
+	if (argc != 2 || end == argv[1] || *end || errno || pid <= 0 || pid > INT32_MAX) {
+		usage(stderr);
+		return CODE_USAGE;
+	}
+	if (wf_sample_far((pid_t)pid, &s) < 0) {
+		fprintf(stderr, "weft state: %s\n", weft_last_error());
+		return CODE_FAULT;
+	}
+	print_all(s);
+	weft_state_close(s);
+	return fflush(stdout) == 0 ? 0 : CODE_FAULT;
+}

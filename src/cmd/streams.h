@@ -1,0 +1,33 @@
+/* streams.h - the launcher's side of standard input, output and error. Nothing here blocks the launcher. */
+#ifndef STREAMS_H
+#define STREAMS_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "run.h"
+
+struct streams;
+
+/* Makes the pipes @run asks for and sets its descriptors. NULL: errno says why. Before the agent is forked. */
+struct streams *streams_open(struct run *run);
+
+/* After the fork. In the launcher: closes what is the processes'. In the agent: closes what is the launcher's. */
+void streams_split(struct streams *s, struct run *run);
+void streams_leave(struct streams *s);
+
+/* A line for standard error, printed when there is room. False: not now, come again. */
+bool streams_line(struct streams *s, const char *text);
+
+/* What to poll for: sets up to streams_polls() entries, returns how many. @ret_ms: set if it is to come again by itself. */
+size_t streams_polls(const struct streams *s);
+size_t streams_fill(struct streams *s, struct pollfd *polls, int *ret_ms);
+
+/* Does what can be done now. */
+void streams_act(struct streams *s, const struct pollfd *polls, size_t count);
+
+/* Everything that was written has been printed. @last: nobody can write any more, what is not there now will not come. */
+bool streams_done(struct streams *s, bool last);
+
+#endif

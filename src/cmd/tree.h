@@ -1,0 +1,13 @@
+/* tree.h - all that descends from this process, which must be a child subreaper. */
+#ifndef TREE_H
+#define TREE_H
+
+#include <stdbool.h>
+
+/* Sends @sig to every descendant that /proc shows now. */
+void tree_signal(int sig);
+
+/* Kills every descendant, again and again until none is left or @ms have passed. Reaps them. True: none is left. */
+bool tree_kill(int ms);
+
+#endif

@@ -1,0 +1,80 @@
+/* frames.h - what a process and the agent of its host say to each other, and how descriptors travel with it.
+ *
+ * The door is a SOCK_SEQPACKET socket that a started process inherits; WEFT_AGENT=FD:INODE names it, the inode so that a
+ * number that means another socket by now is not mistaken for it. One frame goes through it, wf_frame_join, with the four
+ * descriptors below. The agent answers it, as everything else that is asked, on the calls socket.
+ *
+ * Both ends are of one version (the join says so before anything else is looked at), so frames are plain structs in the
+ * machine's own order. A frame has exactly its size and exactly its descriptors; anything else is nonsense.
+ */
+#ifndef WF_JOB_FRAMES_H
+#define WF_JOB_FRAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#define WF_AGENT_ENV "WEFT_AGENT"
+#define WF_BOARD_NAME "weft-board"      /* the memfd's: who has it mapped has not exec'ed */
+#define WF_JOIN_MAGIC UINT64_C(0x6e696f6a74666577)
+#define WF_JOIN_PROTOCOL 1u
+
+/* The order of a join's descriptors. The first comes first in every version: a refusal goes there. */
+enum { WF_JOIN_CALLS, WF_JOIN_NOTES, WF_JOIN_BOARD, WF_JOIN_EVENT, WF_JOIN_FDS };
+
+/* magic, protocol and version lie where they do in every version. */
+struct wf_frame_join {
+	uint64_t magic;
+	uint32_t protocol;
+	uint32_t reserved;              /* 0 */
+	char version[32];               /* ends with 0 */
+	uint64_t board_bytes;
+};
+
+/* The answer to a join. */
+struct wf_frame_welcome {
+	int32_t result;                 /* 0, or -EACCES: refused */
+	uint32_t process, count;
+	unsigned char job[16];
+	char words[164];                /* why refused; ends with 0 */
+};
+
+enum { WF_CALL_MEET = 1, WF_CALL_TELL, WF_CALL_UNTELL, WF_CALL_GIVE, WF_CALL_ACTED, WF_CALL_BYE };
+
+struct wf_frame_call {
+	uint32_t what;
+	uint32_t process;               /* MEET GIVE ACTED; else 0 */
+	uint32_t segment;               /* TELL UNTELL GIVE; else 0 */
+};
+
+struct wf_frame_answer {
+	uint32_t what;                  /* the call's */
+	int32_t result;                 /* with descriptors where it is 0: MEET board and event, GIVE the segment */
+};
+
+/* A notice is a struct wf_note (link.h). */
+
+#define WF_PARCEL_FDS 4
+
+/* What came with a frame. */
+struct wf_parcel {
+	int fds[WF_PARCEL_FDS];         /* the receiver's to close (wf_parcel_drop) */
+	unsigned count;
+	bool cut;                       /* the frame was longer than the room for it */
+	bool lost;                      /* descriptors were lost: more than WF_PARCEL_FDS, or this process may have no more */
+	pid_t pid;                      /* of the sender, where the socket passes credentials; else 0 */
+	uid_t uid;
+};
+
+/* [any] A frame and its descriptors, whole or not at all. 0, or a negative errno; @flags as sendmsg's. */
+int wf_parcel_send(int sock, const void *frame, size_t bytes, const int *fds, unsigned count, int flags);
+
+/* [any] The next frame: its bytes (0: the other end is closed), or a negative errno. A frame longer than @room is cut.
+ * Descriptors are close-on-exec. */
+ssize_t wf_parcel_recv(int sock, void *frame, size_t room, struct wf_parcel *ret_parcel, int flags);
+
+void wf_parcel_drop(struct wf_parcel *parcel);
+
+#endif

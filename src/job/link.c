@@ -1,0 +1,255 @@
+/* link.c - this process's link to the agent of its host. See link.h; the frames are in frames.h.
+ *
+ * Any thread may call, one at a time (call_lock, a leaf): a call is a frame and its answer. Notices are read by the listener
+ * alone. Every descriptor is close-on-exec, so that a program exec'ed in this place has left the job; a forked child closes
+ * its copies.
+ */
+#include "job/link.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <weft/base.h>
+
+#include "base/clock.h"
+#include "job/frames.h"
+
+#define MOST_TRIES 1000         /* of sending a frame that finds no memory, a millisecond apart */
+
+static pthread_mutex_t call_lock = PTHREAD_MUTEX_INITIALIZER;
+static int calls = -1, notes = -1;      /* set while joined */
+static uint32_t processes;              /* of the job; set at joining */
+
+static int gone(void)
+{
+	return weft_fail(-ECONNRESET, "the agent of this host is gone");
+}
+
+static void close_at(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/* The door's descriptor, or -1. */
+static int find_door(void)
+{
+	const char *text = getenv(WF_AGENT_ENV);
+	unsigned long long inode;
+	struct stat st;
+	int fd, end = 0, type = 0;
+	socklen_t len = sizeof(type);
+
+	if (!text || sscanf(text, "%d:%llu%n", &fd, &inode, &end) != 2 || text[end] || fd < 0)
+		return -1;
+	if (fstat(fd, &st) < 0 || !S_ISSOCK(st.st_mode) || (unsigned long long)st.st_ino != inode)
+		return -1;
+	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) < 0 || type != SOCK_SEQPACKET)
+		return -1;
+	return fd;
+}
+
+bool wf_link_offered(void)
+{
+	return calls < 0 && find_door() >= 0;
+}
+
+static int read_welcome(int sock, struct wf_welcome *ret_welcome)
+{
+	struct wf_frame_welcome w;
+	struct wf_parcel parcel;
+	ssize_t n = wf_parcel_recv(sock, &w, sizeof(w), &parcel, 0);
+
+	wf_parcel_drop(&parcel);
+	if (n != (ssize_t)sizeof(w) || parcel.cut)
+		return weft_fail(-ECONNRESET, "the agent of this host did not answer");
+	if (w.result < 0)
+		return weft_fail(-EACCES, "%.*s", (int)strnlen(w.words, sizeof(w.words)), w.words);
+	ret_welcome->process = w.process;
+	ret_welcome->count = w.count;
+	memcpy(ret_welcome->job, w.job, sizeof(w.job));
+	return 0;
+}
+
+/* @mine: calls and notes as they stay here, @theirs: as they go. */
+static int knock(int door, const int mine[2], const int theirs[2], int board_fd, size_t board_bytes, int event_fd,
+		 struct wf_welcome *ret_welcome)
+{
+	struct wf_frame_join join = {
+		.magic = WF_JOIN_MAGIC, .protocol = WF_JOIN_PROTOCOL, .version = WF_VERSION, .board_bytes = board_bytes,
+	};
+	const int fds[WF_JOIN_FDS] = { theirs[0], theirs[1], board_fd, event_fd };
+	int r = wf_parcel_send(door, &join, sizeof(join), fds, WF_JOIN_FDS, 0);
+
+	close(theirs[0]);       /* else an agent that dies would leave our own copy open, and the wait below without an end */
+	close(theirs[1]);
+	if (r < 0)
+		return weft_fail(-ECONNRESET, "the agent of this host does not answer: %s", strerror(-r));
+	return read_welcome(mine[0], ret_welcome);
+}
+
+int wf_link_join(int board_fd, size_t board_bytes, int event_fd, struct wf_welcome *ret_welcome)
+{
+	int door = find_door(), c[2], n[2], r;
+
+	if (door < 0)
+		return weft_fail(-ECONNRESET, "no agent's door is open here");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, c) < 0)
+		return weft_fail(-errno, "socketpair: %s", strerror(errno));
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, n) < 0) {
+		r = weft_fail(-errno, "socketpair: %s", strerror(errno));
+		close(c[0]);
+		close(c[1]);
+		return r;
+	}
+	r = knock(door, (int[]){ c[0], n[0] }, (int[]){ c[1], n[1] }, board_fd, board_bytes, event_fd, ret_welcome);
+	if (r < 0) {
+		close(c[0]);
+		close(n[0]);
+		return r;
+	}
+	processes = ret_welcome->count;
+	calls = c[0];
+	notes = n[0];
+	close(door);
+	return 0;
+}
+
+/* Without an answer the next call would read this one's: the link is of no use any more, and the listener is to see it. */
+static int lost(void)
+{
+	shutdown(calls, SHUT_RDWR);
+	shutdown(notes, SHUT_RDWR);
+	return gone();
+}
+
+/* What is sent is small: if there is no memory even for that, there will be. */
+static int ask(const struct wf_frame_call *call, int fd)
+{
+	for (int tries = 0; calls >= 0; tries++) {
+		int r = wf_parcel_send(calls, call, sizeof(*call), &fd, fd >= 0, 0);
+
+		if (r != -ENOMEM && r != -ENOBUFS)
+			return r;
+		if (tries == MOST_TRIES)
+			return lost();
+		wf_nap(WEFT_MS);
+	}
+	return -ECONNRESET;
+}
+
+/* One call. @fd goes with it if it is not -1. Of a result 0 exactly @count descriptors come back in @ret_fds. */
+static int call_locked(const struct wf_frame_call *call, int fd, int *ret_fds, unsigned count)
+{
+	struct wf_frame_answer answer;
+	struct wf_parcel parcel = { .count = 0 };
+	int r = ask(call, fd);
+
+	if (r == -ETOOMANYREFS)
+		return weft_fail(-EMFILE, "too many descriptors of this user are on their way");
+	if (r < 0)
+		return gone();
+	if (wf_parcel_recv(calls, &answer, sizeof(answer), &parcel, 0) != (ssize_t)sizeof(answer) || answer.what != call->what) {
+		wf_parcel_drop(&parcel);
+		return lost();
+	}
+	if (answer.result == 0 && parcel.count == count) {
+		for (unsigned i = 0; i < count; i++)
+			ret_fds[i] = parcel.fds[i];
+		return 0;
+	}
+	wf_parcel_drop(&parcel);
+	if (answer.result == 0)
+		return weft_fail(-EMFILE, "no descriptors left in this process");
+	return weft_fail(answer.result, "the agent refused call %u for process %u, segment %u: %s", call->what, call->process,
+			 call->segment, strerror(-answer.result));
+}
+
+static int call(uint32_t what, uint32_t process, uint32_t segment, int fd, int *ret_fds, unsigned count)
+{
+	struct wf_frame_call frame = { .what = what, .process = process, .segment = segment };
+	int r;
+
+	pthread_mutex_lock(&call_lock);
+	r = call_locked(&frame, fd, ret_fds, count);
+	pthread_mutex_unlock(&call_lock);
+	return r;
+}
+
+int wf_link_meet(uint32_t process, int *ret_board_fd, int *ret_event_fd)
+{
+	int fds[2];
+	int r = call(WF_CALL_MEET, process, 0, -1, fds, 2);
+
+	if (r == 0) {
+		*ret_board_fd = fds[0];
+		*ret_event_fd = fds[1];
+	}
+	return r;
+}
+
+int wf_link_tell(uint32_t segment, int fd)
+{
+	return call(WF_CALL_TELL, 0, segment, fd, NULL, 0);
+}
+
+int wf_link_untell(uint32_t segment)
+{
+	return call(WF_CALL_UNTELL, 0, segment, -1, NULL, 0);
+}
+
+int wf_link_give(uint32_t process, uint32_t segment)
+{
+	int fd, r;
+
+	/* Numbers out of another process's message: the agent would hold us to be the one that is out of its mind. */
+	if (!process || process > processes || !segment)
+		return -ESRCH;
+	r = call(WF_CALL_GIVE, process, segment, -1, &fd, 1);
+	return r < 0 ? r : fd;
+}
+
+int wf_link_acted(uint32_t process)
+{
+	return call(WF_CALL_ACTED, process, 0, -1, NULL, 0);
+}
+
+int wf_link_bye(void)
+{
+	return call(WF_CALL_BYE, 0, 0, -1, NULL, 0);
+}
+
+int wf_link_fd(void)
+{
+	return notes;
+}
+
+int wf_link_next(struct wf_note *ret_note)
+{
+	struct wf_note note;
+	struct wf_parcel parcel;
+	ssize_t n;
+
+	if (notes < 0)
+		return gone();
+	n = wf_parcel_recv(notes, &note, sizeof(note), &parcel, MSG_DONTWAIT);
+	wf_parcel_drop(&parcel);
+	if (n == -EAGAIN)
+		return 0;
+	if (n != (ssize_t)sizeof(note) || parcel.cut)
+		return gone();
+	*ret_note = note;
+	return 1;
+}
+
+void wf_link_close(void)
+{
+	close_at(&calls);
+	close_at(&notes);
+}

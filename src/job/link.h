@@ -1,0 +1,53 @@
+/* link.h - this process's link to the agent of its host: joining, what it may ask for, what it is told.
+ *
+ * A process started by an agent inherits a socket, the door (WEFT_AGENT has its number). At weft_init it makes two socket pairs
+ * of its own and passes an end of each through the door: one for calls, which the agent answers at once, and one for notices.
+ * From then on the door is not used: whoever else inherited it does not keep this process alive in the agent's eyes.
+ */
+#ifndef WF_JOB_LINK_H
+#define WF_JOB_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct wf_welcome {
+	uint32_t process;               /* this one's number, 1 .. count */
+	uint32_t count;                 /* processes started together */
+	unsigned char job[16];          /* random */
+};
+
+enum { WF_NOTE_JOINED = 1, WF_NOTE_MEET, WF_NOTE_DEAD, WF_NOTE_SETTLED };
+
+struct wf_note {
+	uint32_t what;
+	uint32_t process;               /* whom it is about */
+	int32_t status;                 /* DEAD: the wait status, as far as known */
+	uint32_t left;                  /* DEAD: said farewell first */
+};
+
+/* [one thread] True: an agent started this process (or an ancestor of it), and nobody else has joined in its place yet. */
+bool wf_link_offered(void);
+
+/* [one thread] Joins with this process's board (@board_fd) and the descriptor that wakes it (@event_fd, an eventfd). The descriptors stay the
+ * caller's. 0; -EACCES: refused, the words say why; -ECONNRESET: no agent answers. */
+int wf_link_join(int board_fd, size_t board_bytes, int event_fd, struct wf_welcome *ret_welcome);
+
+/* [any] Calls. Each is answered at once and takes no lock but its own; they may be made under any lock of weft's. All: -ECONNRESET: the agent is gone. */
+
+/* Another process's board and the descriptor that wakes it (both the caller's to close); that process gets WF_NOTE_MEET. -EAGAIN: has not
+ * joined yet: WF_NOTE_JOINED or WF_NOTE_DEAD will come. -ESRCH: no such process, or gone before it joined. A dead one's board is still given. */
+int wf_link_meet(uint32_t process, int *ret_board_fd, int *ret_event_fd);
+int wf_link_tell(uint32_t segment, int fd);             /* my segment of that number, 1 or more: others may ask for it from now on */
+int wf_link_untell(uint32_t segment);                   /* nobody needs it any more */
+int wf_link_give(uint32_t process, uint32_t segment);   /* that segment's descriptor; -ESRCH: none of that number */
+int wf_link_acted(uint32_t process);                    /* I have acted on its death */
+int wf_link_bye(void);                                  /* I leave; after this only closing */
+
+/* [listener] Notices: what to poll for reading; the next one: 1, 0: none now, -ECONNRESET: the agent is gone. */
+int wf_link_fd(void);
+int wf_link_next(struct wf_note *ret_note);
+
+void wf_link_close(void);       /* after bye, or in a forked child: descriptors only */
+
+#endif

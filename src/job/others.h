@@ -1,0 +1,19 @@
+/* others.h - joining the other processes of a job on this host, and leaving them. */
+#ifndef WF_JOB_OTHERS_H
+#define WF_JOB_OTHERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* [one thread] Did an agent start this process? Then it is number *@ret_process of *@ret_count. 1, 0: no; -EACCES: the environment says so and
+ * makes no sense, or this process has left its job before. */
+int wf_others_offered(uint32_t *ret_process, uint32_t *ret_count);
+
+/* [one thread] Before memory is taken: it will be shared. -ENOSYS: the kernel gives no memory that can be. */
+int wf_others_prepare(uint32_t process);
+
+/* [one thread] The process's port is open: others may come. */
+int wf_others_join(uint32_t process, uint32_t count);
+void wf_others_leave(void);
+
+#endif

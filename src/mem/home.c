@@ -1,0 +1,372 @@
+/* home.c - buffers on their way home: chains, the return list, and what the dead had. See share.h.
+ *
+ *   holder   chain of this thread, per maker     o-o-o      (up to 8, private but for the entries' next)
+ *   maker    head in his ledger --> entry --> entry --> ...   links, through the entries' next
+ *
+ * Shape   A stack that anybody pushes whole chains onto (one CAS) and whose maker takes it whole (one exchange): no
+ *         node is ever taken singly, so an old head that comes back means the same list or one whose next is written
+ *         anew before the CAS. The maker follows links only into his own entries, and takes home only what his
+ *         private words say is away. What others may have written can make a walk end early, never long: it ends
+ *         after STRANGE_MOST links that led to nothing.
+ * Death   A buffer that is away and HELD(dead) is taken back after the list was emptied: what he had pushed is then
+ *         off the list. Walks and scans exclude one another by home_lock; otherwise a scan could take back what a
+ *         walk has yet to reach, and the walk take back its next life.
+ * Edges   W1  see share.c.
+ *         W2  release CAS of head (each push reads the one before: a release sequence) -> acquire exchange: the
+ *             entries' next, and all that holders did to the memory, before its next life.
+ * Locks   home_lock; under it everything that a buffer's way into the pool takes.
+ * Tested  tests/unit/test_share.c, tests/stress/stress_share.c.
+ */
+#include <errno.h>
+#include <pthread.h>
+
+#include "base/life.h"
+#include "mem/atlas.h"
+#include "mem/depot.h"
+#include "mem/ledger.h"
+#include "mem/pool.h"
+#include "mem/share.h"
+#include "mem/word.h"
+
+#define CHAIN_MOST 8
+#define STRANGE_MOST 64
+#define ASKS_PER_SCAN 256
+#define PUSH_TRIES 100000               /* only a maker who writes his head without end makes a push fail so often */
+
+enum { ALIVE, DEAD, SETTLED };
+
+static pthread_mutex_t home_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic uint8_t fate[WF_PROCESSES];
+static atomic_bool any_dead;
+static _Atomic size_t views_here;       /* of other processes' buffers */
+
+/* A forked child has the words but not the segments: nothing of it is its own. */
+static bool is_child(void)
+{
+	return atomic_load_explicit(&wf_life, memory_order_relaxed) == WF_CHILD;
+}
+
+void wf_share_views(int more)
+{
+	atomic_fetch_add_explicit(&views_here, (size_t)more, memory_order_relaxed);     /* a figure */
+}
+
+/* A chain that cannot be pushed stays out until this process ends: its entries say HELD(me). */
+static void push(uint32_t maker, uint64_t first, struct wf_entry *last)
+{
+	struct wf_ledger *l;
+	uint64_t head;
+
+	if (wf_atlas_ledger(maker, &l) < 0)
+		return;
+	head = atomic_load_explicit(l->head, memory_order_relaxed);             /* the CAS decides */
+	for (int tries = 0; tries < PUSH_TRIES; tries++) {
+		atomic_store_explicit(&last->next, head, memory_order_relaxed);
+		if (atomic_compare_exchange_weak_explicit(l->head, &head, first, memory_order_release,  /* W2 */
+							  memory_order_relaxed))
+			return;
+	}
+}
+
+static void chain_push(struct wf_cache *c, struct wf_chain *chain)
+{
+	push(chain->maker, chain->first, chain->last);
+	c->chained -= chain->n;
+	chain->n = 0;
+}
+
+/* The chain for @maker's: his, or one that is empty, made so if need be. */
+static struct wf_chain *chain_for(struct wf_cache *c, uint32_t maker)
+{
+	struct wf_chain *empty = NULL;
+
+	for (int i = 0; i < WF_CHAINS; i++) {
+		if (c->chain[i].n && c->chain[i].maker == maker)
+			return &c->chain[i];
+		if (!c->chain[i].n)
+			empty = &c->chain[i];
+	}
+	if (!empty) {
+		empty = &c->chain[maker % WF_CHAINS];
+		chain_push(c, empty);
+	}
+	empty->maker = maker;
+	return empty;
+}
+
+void wf_share_send_home(uint32_t maker, struct wf_entry *entry, uint64_t link)
+{
+	struct wf_cache *c = wf_cache;
+	struct wf_chain *chain;
+
+	if (wf_unlikely(is_child()))
+		return;
+	if (wf_unlikely(!c) && !(c = wf_depot_cache())) {
+		push(maker, link, entry);
+		return;
+	}
+	chain = &c->chain[0];
+	if (wf_unlikely(!chain->n || chain->maker != maker))
+		chain = chain_for(c, maker);
+	if (!chain->n)
+		chain->last = entry;
+	else
+		atomic_store_explicit(&entry->next, chain->first, memory_order_relaxed);        /* W2 publishes it */
+	chain->first = link;
+	c->chained++;
+	if (++chain->n == CHAIN_MOST)
+		chain_push(c, chain);
+}
+
+/* A view, or a buffer with a segment of its own. The handle of the latter stays with the segment. */
+static void return_odd(struct wf_buf *b)
+{
+	struct wf_big *big = b->far.big;
+	uint32_t maker = b->far.maker, slot = b->slot;
+	struct wf_ledger *l;
+
+	if (b->class == WF_CLASS_FAR) {
+		wf_share_views(-1);
+		wf_far_view_leaves(b);
+		wf_depot_put(WF_DEPOT_HANDLE, &b->link);
+	} else {
+		wf_far_leaves(b);
+	}
+	if (is_child())
+		return;
+	/* At once: a lender looks whether it is back, and large ones are worth a push. */
+	if (wf_atlas_ledger(maker, &l) == 0) {
+		wf_share_send_home(maker, &l->entry[slot], wf_link_to(WF_SEGMENT_LEDGER, slot));
+		wf_share_flush();
+	}
+	if (big)
+		wf_big_put(big);
+}
+
+void wf_share_return(struct wf_buf *b)
+{
+	struct wf_chunk *c;
+	uint32_t index;
+
+	if (wf_unlikely(wf_buf_class(b) - WF_CLASS_MIN > WF_CLASS_CHUNK - WF_CLASS_MIN)) {
+		return_odd(b);
+		return;
+	}
+	c = wf_space_chunk_of(b);
+	index = wf_space_index_of(b);
+	wf_far_leaves(b);
+	wf_share_send_home(c->process, &c->entries[index], wf_link_to(c->segment, index));
+}
+
+void wf_share_flush(void)
+{
+	struct wf_cache *c = wf_cache;
+
+	if (!c || !c->chained || is_child())
+		return;
+	for (int i = 0; i < WF_CHAINS; i++)
+		if (c->chain[i].n)
+			chain_push(c, &c->chain[i]);
+}
+
+bool wf_share_came(struct wf_buf *b)
+{
+	uint64_t word = WF_BUF_AWAY;
+
+	if (!wf_word_swap(b, &word, WF_BUF_FREE, memory_order_acquire))         /* W1 */
+		return false;
+	wf_user_acquires(b);
+	if (!b->class)
+		wf_ledger_end(b->slot);
+	wf_buf_home(b);
+	return true;
+}
+
+void wf_share_unlend(struct wf_buf *v)
+{
+	pthread_mutex_lock(&home_lock);         /* wf_share_taken may be looking at it */
+	wf_ledger_end(v->slot);
+	if (v->phase == WF_PHASE_SENT)
+		wf_view_move(v, WF_PHASE_SENDING);
+	wf_word_set(v, WF_BUF_SENDING);
+	pthread_mutex_unlock(&home_lock);
+}
+
+/* What @link leads to among ours; NULL: nothing. */
+static struct wf_buf *link_follow(uint64_t link, struct wf_entry **ret_entry)
+{
+	uint32_t segment = (uint32_t)(link >> WF_LINK_BITS), index = (uint32_t)link & ((1u << WF_LINK_BITS) - 1);
+	struct wf_posting *rec;
+	struct wf_chunk *c;
+
+	if (link >> (WF_LINK_BITS + 32))
+		return NULL;
+	if (segment == WF_SEGMENT_LEDGER) {
+		rec = wf_ledger_posting(index);
+		*ret_entry = &wf_ledger_mine()->entry[index];
+		return rec ? atomic_load_explicit(&rec->buf, memory_order_acquire) : NULL;
+	}
+	c = wf_atlas_own(segment);
+	if (!c || index >= WF_ENTRIES)
+		return NULL;
+	*ret_entry = &c->entries[index];
+	return &c->handles[index];
+}
+
+static int collect_locked(struct wf_ledger *l)
+{
+	uint64_t link = atomic_exchange_explicit(l->head, 0, memory_order_acquire);     /* W2 */
+	int n = 0, strange = 0;
+
+	while (link && strange < STRANGE_MOST) {
+		struct wf_entry *e;
+		struct wf_buf *b = link_follow(link, &e);
+
+		if (!b)
+			break;
+		link = atomic_load_explicit(&e->next, memory_order_relaxed);    /* before it is anybody else's */
+		if (wf_share_came(b))
+			n++;
+		else
+			strange++;
+	}
+	return n;
+}
+
+int wf_share_collect(void)
+{
+	struct wf_ledger *l = wf_ledger_mine();
+	int n;
+
+	/* relaxed: what is pushed this moment is found next time. */
+	if (!l || is_child() || !atomic_load_explicit(l->head, memory_order_relaxed))
+		return 0;
+	pthread_mutex_lock(&home_lock);
+	n = collect_locked(l);
+	pthread_mutex_unlock(&home_lock);
+	return n;
+}
+
+static int fate_of(uint32_t process)
+{
+	return process < WF_PROCESSES ? atomic_load_explicit(&fate[process], memory_order_relaxed) : ALIVE;
+}
+
+/* Has @holder's word lost its meaning with somebody's death? */
+static bool orphaned(uint64_t holder)
+{
+	uint32_t from = wf_holder_from(holder), to = wf_holder_to(holder);
+
+	switch (holder & WF_HOLDER_KIND) {
+	case WF_HOLDER_HELD:
+		return fate_of(from) != ALIVE;
+	case WF_HOLDER_FLYING:
+		return fate_of(from) == SETTLED || fate_of(to) == SETTLED;
+	default:
+		return false;
+	}
+}
+
+static void take_back(struct wf_buf *b, struct wf_entry *e, void *arg)
+{
+	(void)arg;
+	if (atomic_load_explicit(&b->word, memory_order_acquire) == WF_BUF_AWAY &&      /* W1 */
+	    orphaned(atomic_load_explicit(&e->holder, memory_order_relaxed)))
+		wf_share_came(b);
+}
+
+static void scan(void)
+{
+	struct wf_ledger *l = wf_ledger_mine();
+
+	if (!l || is_child())
+		return;
+	pthread_mutex_lock(&home_lock);
+	collect_locked(l);
+	wf_atlas_each_own(take_back, NULL);
+	pthread_mutex_unlock(&home_lock);
+}
+
+static void fate_set(uint32_t process, uint8_t what)
+{
+	if (process >= WF_PROCESSES)
+		return;
+	/* relaxed: read under home_lock, which the scan takes next, or a moment late. */
+	atomic_store_explicit(&fate[process], what, memory_order_relaxed);
+	atomic_store_explicit(&any_dead, true, memory_order_relaxed);
+	scan();
+}
+
+void wf_share_dead(uint32_t process)
+{
+	fate_set(process, DEAD);
+}
+
+void wf_share_settled(uint32_t process)
+{
+	fate_set(process, SETTLED);
+}
+
+/* Everything the dead had was taken back when that was told. Should somebody have given a buffer to one of them later all the
+ * same, it is found here; a scan looks at every buffer, so not each time. */
+void wf_share_reclaim(void)
+{
+	static _Atomic unsigned asks;
+
+	if (!wf_segments_shared())
+		return;
+	if (atomic_load_explicit(&any_dead, memory_order_relaxed) &&
+	    atomic_fetch_add_explicit(&asks, 1, memory_order_relaxed) % ASKS_PER_SCAN == 0)
+		scan();
+	else
+		wf_share_collect();
+}
+
+struct taken {
+	const struct wf_buf *of;
+	uint64_t n;
+};
+
+static void count_taken(struct wf_buf *b, struct wf_entry *e, void *arg)
+{
+	struct taken *t = arg;
+
+	if (atomic_load_explicit(&b->word, memory_order_acquire) == WF_BUF_AWAY && !b->class && b->view.of == t->of &&  /* W1 */
+	    (atomic_load_explicit(&e->holder, memory_order_relaxed) & WF_HOLDER_KIND) == WF_HOLDER_HELD)
+		t->n++;
+}
+
+uint64_t wf_share_taken(const struct wf_buf *b)
+{
+	struct taken t = { b, 0 };
+
+	if (is_child())
+		return 0;
+	pthread_mutex_lock(&home_lock);         /* views that are away stay so meanwhile */
+	wf_atlas_each_lent(count_taken, &t);
+	pthread_mutex_unlock(&home_lock);
+	return t.n;
+}
+
+static void count_away(struct wf_buf *b, struct wf_entry *e, void *arg)
+{
+	(void)e;
+	*(size_t *)arg += atomic_load_explicit(&b->word, memory_order_relaxed) == WF_BUF_AWAY;
+}
+
+static void count_here(struct wf_buf *b, void *arg)
+{
+	uint64_t state = atomic_load_explicit(&b->word, memory_order_relaxed) & WF_BUF_STATE;
+
+	*(size_t *)arg += state != WF_BUF_NONE && state != WF_BUF_FREE;
+}
+
+void wf_share_count(size_t *ret_away, size_t *ret_here)
+{
+	size_t away = 0, here = atomic_load_explicit(&views_here, memory_order_relaxed);
+
+	wf_atlas_each_own(count_away, &away);
+	wf_atlas_each_far(count_here, &here);
+	*ret_away = away;
+	*ret_here = here;
+}

@@ -1,0 +1,54 @@
+/* ledger.h - this process's segment 1: the head of its return list, and entries for what is in no chunk.
+ *
+ *   | head (a line of its own, the rest of the page unused) | entry 0 | entry 1 | ...
+ *
+ * An entry serves a view lent to another process while it is there, or a big buffer as long as it is mapped. What an
+ * entry is for stands in a private record. Entry 0 is not used: a slot of 0 means none. Pages are reserved as entries
+ * are first used.
+ *
+ * A link, in the head and in entries' next, names an entry of the same maker: its segment (this one, or a chunk's)
+ * above 20 bits of index. No entry is 0: the end of a list.
+ */
+#ifndef WF_MEM_LEDGER_H
+#define WF_MEM_LEDGER_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mem/space.h"
+
+#define WF_LEDGER_SLOTS ((uint32_t)1 << 20)
+#define WF_LEDGER_HEADER ((size_t)4096)
+#define WF_LEDGER_BYTES (WF_LEDGER_HEADER + WF_LEDGER_SLOTS * sizeof(struct wf_entry))
+#define WF_LINK_BITS 20
+
+struct wf_ledger {                      /* one that is mapped, ours or another's; constant */
+	_Atomic uint64_t *head;
+	struct wf_entry *entry;
+};
+
+struct wf_posting {                   /* private, of one of our own entries */
+	_Atomic(struct wf_buf *) buf;   /* the view or the big buffer; NULL: not in use */
+	_Atomic uint32_t segment;       /* of a big one; relaxed: set before it is told, another number is another buffer */
+	int fd;
+	uint32_t next;                  /* not in use: the next such */
+};
+
+static inline uint64_t wf_link_to(uint32_t segment, uint32_t index)
+{
+	return (uint64_t)segment << WF_LINK_BITS | index;
+}
+
+int wf_ledger_begin(void);              /* [any] makes it if it is not there; a negative errno, words said */
+struct wf_ledger *wf_ledger_mine(void); /* [any] NULL: none was made */
+
+/* [any] An entry for @b. -ENOSPC: all are in use; else as wf_ledger_begin. */
+int wf_ledger_new(struct wf_buf *b, uint32_t *ret_slot);
+void wf_ledger_end(uint32_t slot);
+
+struct wf_posting *wf_ledger_posting(uint32_t slot);   /* [any] of any number; NULL: there is none */
+uint32_t wf_ledger_segment(uint32_t slot);              /* [its holder] of a big buffer */
+uint32_t wf_ledger_used(void);          /* [any] slots from here on were never used */
+
+#endif

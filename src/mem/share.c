@@ -1,0 +1,437 @@
+/* share.c - giving buffers to other processes and taking theirs. See share.h; the way home is in home.c.
+ *
+ * Shape   A giver stores FLYING(me to q) in the buffer's entry, then lets go of the handle: one of ours becomes AWAY,
+ *         another's FREE. Both before the message is published: a moment later the buffer may be home, or here again.
+ *         A taker computes everything from the numbers in the flight, looks whether the entry says that this buffer
+ *         flies from that sender to this process, and stores HELD(me). Numbers that do not fit together are -EBADMSG.
+ *         A sender that lies about what is his can hand over memory that somebody else uses, which he could have
+ *         written to anyway.
+ * Edges   W1  release store of AWAY -> acquire load or swap of it (here, home.c): the entry says FLYING, not what it
+ *             said before.
+ *         Shared words are stored and loaded relaxed. The mailbox orders the giver's store before the taker's load;
+ *         what a holder did to the memory is ordered by the mailbox, or by the return list (W2, home.c).
+ * Tested  tests/unit/test_share.c, tests/stress/stress_share.c.
+ */
+#include "mem/share.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <weft/base.h>
+
+#include "base/cpu.h"
+#include "base/tsan.h"
+#include "mem/atlas.h"
+#include "mem/buf.h"
+#include "mem/ledger.h"
+#include "mem/poison.h"
+#include "mem/pool.h"
+#include "mem/word.h"
+
+static struct wf_buf *inner(struct weft_buf *buf)
+{
+	return (struct wf_buf *)(void *)buf;
+}
+
+static bool in_chunk(unsigned class)
+{
+	return class - WF_CLASS_MIN <= WF_CLASS_CHUNK - WF_CLASS_MIN;
+}
+
+static void holder_set(struct wf_entry *e, uint64_t holder)
+{
+	atomic_store_explicit(&e->holder, holder, memory_order_relaxed);
+}
+
+static bool flies_here(struct wf_entry *e, uint32_t from)
+{
+	return atomic_load_explicit(&e->holder, memory_order_relaxed) == wf_flying(from, wf_segments.process);
+}
+
+static int nonsense(const struct wf_flight *f)
+{
+	return weft_fail(-EBADMSG, "a buffer that is none: segment %u of process %u, offset %llu, class %u", f->segment, f->maker,
+			 (unsigned long long)f->offset, f->class);
+}
+
+/* The holder's handle lets go of the buffer. W1: after the entry says where it goes. */
+static void handle_leave(struct wf_buf *b)
+{
+	if (wf_buf_far(b)) {
+		wf_far_leaves(b);
+		return;
+	}
+	wf_user_releases(b);
+	if (b->class)
+		wf_poison(b->home, (size_t)1 << b->class);
+	atomic_store_explicit(&b->word, WF_BUF_AWAY, memory_order_release);             /* W1 */
+}
+
+/* What a view shows is a buffer of ours in shared memory, or it cannot be seen from elsewhere. */
+static const struct wf_buf *view_root(const struct wf_buf *v)
+{
+	while (!v->class)
+		v = v->view.of;
+	return v;
+}
+
+static int fly_view(struct wf_buf *v, uint32_t to, struct wf_flight *ret_flight)
+{
+	const struct wf_buf *root = view_root(v);
+	struct wf_place place;
+	int r;
+
+	if (wf_buf_far(root) || !wf_place_of(v->home, &place))
+		return -EXDEV;
+	r = wf_ledger_new(v, &v->slot);
+	if (r < 0)
+		return r == -ENOSPC ? -EXDEV : -ENOMEM;
+	*ret_flight = (struct wf_flight){
+		.maker = place.process,
+		.segment = place.segment,
+		.offset = place.offset,
+		.index = v->slot,
+		.class = root->class,
+		.view = 1,
+	};
+	if (v->phase == WF_PHASE_SENDING)
+		wf_view_move(v, WF_PHASE_SENT);
+	holder_set(&wf_ledger_mine()->entry[v->slot], wf_flying(wf_segments.process, to));
+	handle_leave(v);
+	return 0;
+}
+
+/* A buffer with a segment of its own. */
+static int fly_big(struct wf_buf *b, uint32_t to, struct wf_flight *ret_flight)
+{
+	bool far = wf_buf_far(b);
+	struct wf_ledger *l = wf_ledger_mine();
+
+	if (!b->slot || (far && wf_atlas_ledger(b->far.maker, &l) < 0))
+		return -EXDEV;
+	*ret_flight = (struct wf_flight){
+		.maker = far ? b->far.maker : wf_segments.process,
+		.segment = far ? b->far.big->segment : wf_ledger_segment(b->slot),
+		.index = b->slot,
+		.class = wf_buf_class(b),
+	};
+	holder_set(&l->entry[b->slot], wf_flying(wf_segments.process, to));
+	handle_leave(b);
+	return 0;
+}
+
+static WF_SLOW int fly_odd(struct wf_buf *b, uint32_t to, struct wf_flight *ret_flight)
+{
+	if (!b->class)
+		return fly_view(b, to, ret_flight);
+	if (b->class == WF_CLASS_FAR)
+		return -EXDEV;
+	return fly_big(b, to, ret_flight);
+}
+
+int wf_buf_fly(struct weft_buf *carry, uint32_t to, struct wf_flight *ret_flight)
+{
+	struct wf_buf *b = inner(carry);
+	unsigned class = wf_buf_class(b);
+	const struct wf_chunk *c;
+	uint32_t index;
+
+	if (wf_unlikely(!in_chunk(class)))
+		return fly_odd(b, to, ret_flight);
+	c = wf_space_chunk_of(b);
+	if (wf_unlikely(!c->entries))
+		return -EXDEV;
+	index = wf_space_index_of(b);
+	ret_flight->maker = c->process;
+	ret_flight->segment = c->segment;
+	ret_flight->offset = (uintptr_t)b->home & (WF_CHUNK_BYTES - 1);
+	ret_flight->index = index;
+	ret_flight->class = class;
+	ret_flight->view = 0;
+	ret_flight->reserved = 0;
+	holder_set(&c->entries[index], wf_flying(wf_segments.process, to));
+	handle_leave(b);
+	return 0;
+}
+
+/* Its entry, of a carry that flew. */
+static struct wf_entry *entry_of(const struct wf_buf *b)
+{
+	struct wf_ledger *l = wf_ledger_mine();
+	const struct wf_chunk *c;
+
+	if (in_chunk(wf_buf_class(b))) {
+		c = wf_space_chunk_of(b);
+		return &c->entries[wf_space_index_of(b)];
+	}
+	if (wf_buf_far(b))
+		wf_atlas_ledger(b->far.maker, &l);      /* mapped since it landed */
+	return &l->entry[b->slot];
+}
+
+void wf_buf_unfly(struct weft_buf *carry)
+{
+	struct wf_buf *b = inner(carry);
+
+	if (!b->class) {
+		wf_share_unlend(b);
+		return;
+	}
+	holder_set(entry_of(b), wf_buf_far(b) ? wf_held(wf_segments.process) : 0);
+	if (!wf_buf_far(b))
+		wf_unpoison(b->home, (size_t)1 << b->class);
+	wf_word_set(b, WF_BUF_SENDING);
+}
+
+void wf_buf_flown(const struct wf_flight *flight)
+{
+	if (wf_unlikely(flight->class > WF_CLASS_CHUNK && !flight->view && flight->maker != wf_segments.process))
+		wf_big_put_of(flight->maker, flight->segment);
+}
+
+static void hand_over(struct wf_buf *b, size_t len, size_t cap, struct weft_buf **ret_buf)
+{
+	wf_user_acquires(b);
+	b->pub.data = b->home;
+	b->pub.len = len;
+	b->pub.cap = cap;
+	*ret_buf = &b->pub;
+}
+
+/* The number of the buffer of 2^@class bytes at @offset of a chunk. False: there can be none. */
+static bool index_in_chunk(uint64_t offset, unsigned class, uint32_t *ret_index)
+{
+	uint32_t unit = (uint32_t)(offset >> WF_CLASS_UNIT);
+
+	if (!in_chunk(class) || offset >= WF_CHUNK_BYTES || offset & (((uint64_t)1 << class) - 1))
+		return false;
+	*ret_index = unit * WF_UNIT_HANDLES;
+	if (class <= WF_CLASS_UNIT)
+		*ret_index += (uint32_t)(offset & (((uint32_t)1 << WF_CLASS_UNIT) - 1)) >> class;
+	return true;
+}
+
+/* weft_buf_of finds the handle by it. */
+static void chunk_note_class(struct wf_chunk *c, uint64_t offset, unsigned class)
+{
+	unsigned first = (unsigned)(offset >> WF_CLASS_UNIT), n = class <= WF_CLASS_UNIT ? 1 : 1u << (class - WF_CLASS_UNIT);
+
+	/* relaxed: as one's own, space.c. */
+	if (wf_likely(atomic_load_explicit(&c->class[first], memory_order_relaxed) == class))
+		return;
+	for (unsigned u = first; u < first + n; u++)
+		atomic_store_explicit(&c->class[u], (uint8_t)class, memory_order_relaxed);
+}
+
+/* May another's buffer land on @b? If it is in somebody's hands here, its sender gave away what was not his. */
+static bool handle_open(const struct wf_buf *b, uint64_t *ret_word)
+{
+	*ret_word = atomic_load_explicit(&b->word, WF_LAND);    /* only landing leaves these states */
+	return *ret_word == WF_BUF_FREE || *ret_word == WF_BUF_NONE;
+}
+
+static int land_far(uint32_t from, const struct wf_flight *f, size_t len, struct weft_buf **ret_buf)
+{
+	struct wf_chunk *c;
+	struct wf_entry *e;
+	struct wf_buf *b;
+	uint32_t index;
+	uint64_t word;
+	int r;
+
+	if (wf_unlikely(!index_in_chunk(f->offset, f->class, &index) || len > (size_t)1 << f->class))
+		return nonsense(f);
+	r = wf_atlas_chunk(f->maker, f->segment, &c);
+	if (wf_unlikely(r < 0))
+		return r;
+	e = &c->entries[index];
+	b = &c->handles[index];
+	if (wf_unlikely(!flies_here(e, from) || !handle_open(b, &word)))
+		return nonsense(f);
+	holder_set(e, wf_held(wf_segments.process));
+	b->home = c->data + f->offset;
+	b->class = (uint8_t)(f->class | WF_CLASS_FAR);
+	chunk_note_class(c, f->offset, f->class);
+	hand_over(b, len, (size_t)1 << f->class, ret_buf);
+	wf_word_set(b, WF_BUF_HELD);
+	return 0;
+}
+
+static int land_far_big(uint32_t from, const struct wf_flight *f, size_t len, struct weft_buf **ret_buf)
+{
+	struct wf_ledger *l;
+	struct wf_big *big;
+	struct wf_buf *b;
+	uint64_t word;
+	int r;
+
+	if (f->class > WF_CLASS_MAX || f->offset || len > (size_t)1 << f->class || f->index >= WF_LEDGER_SLOTS || !f->index)
+		return nonsense(f);
+	r = wf_atlas_ledger(f->maker, &l);
+	if (r < 0)
+		return r;
+	if (!flies_here(&l->entry[f->index], from))
+		return nonsense(f);
+	r = wf_big_get(f->maker, f->segment, &big);
+	if (r < 0)
+		return r;
+	b = big->buf;
+	if (big->class != f->class || !handle_open(b, &word)) {
+		wf_big_put(big);
+		return nonsense(f);
+	}
+	holder_set(&l->entry[f->index], wf_held(wf_segments.process));
+	b->slot = f->index;
+	hand_over(b, len, (size_t)1 << f->class, ret_buf);
+	wf_word_set(b, WF_BUF_HELD);
+	return 0;
+}
+
+/* Where the buffer that a view shows lies here; *@ret_big has one user more, or is NULL. */
+static int view_place(const struct wf_flight *f, char **ret_data, struct wf_big **ret_big)
+{
+	struct wf_big *big = NULL;
+	struct wf_chunk *c;
+	uint32_t index;
+	int r;
+
+	if (!index_in_chunk(f->offset, f->class, &index)) {
+		r = f->offset ? -EBADMSG : wf_big_get(f->maker, f->segment, &big);
+		if (r < 0)
+			return r;
+		if (big->class != f->class) {
+			wf_big_put(big);
+			return nonsense(f);
+		}
+		*ret_data = big->data;
+	} else {
+		r = wf_atlas_chunk(f->maker, f->segment, &c);
+		if (r < 0)
+			return r;
+		chunk_note_class(c, f->offset, f->class);
+		*ret_data = c->data + f->offset;
+	}
+	*ret_big = big;
+	return 0;
+}
+
+static WF_SLOW int land_view(uint32_t from, const struct wf_flight *f, size_t len, struct weft_buf **ret_buf)
+{
+	struct wf_big *big = NULL;
+	struct wf_ledger *l;
+	struct wf_link *link;
+	struct wf_buf *v;
+	char *data = NULL;
+	int r;
+
+	if (f->maker == wf_segments.process || f->index >= WF_LEDGER_SLOTS || !f->index || f->class > WF_CLASS_MAX ||
+	    len > (size_t)1 << f->class)
+		return nonsense(f);
+	r = wf_atlas_ledger(f->maker, &l);
+	if (r < 0)
+		return r;
+	if (!flies_here(&l->entry[f->index], from))
+		return nonsense(f);
+	r = view_place(f, &data, &big);
+	if (r < 0)
+		return r;
+	r = wf_depot_get(WF_DEPOT_HANDLE, &link);
+	if (r < 0) {
+		if (big)
+			wf_big_put(big);
+		return weft_fail(-ENOMEM, "no memory for a view of another process's buffer");
+	}
+	v = wf_pool_buf(link);
+	holder_set(&l->entry[f->index], wf_held(wf_segments.process));
+	v->class = WF_CLASS_FAR;
+	v->slot = f->index;
+	v->home = data;
+	v->far.big = big;
+	v->far.maker = f->maker;
+	v->far.room = (uint32_t)len;
+	wf_share_views(1);
+	wf_far_view_lands(v);
+	hand_over(v, len, len, ret_buf);
+	wf_word_set(v, WF_BUF_HELD);
+	return 0;
+}
+
+/* Our own buffer that @f speaks of, and its entry; NULL: none. Only a handle that is away tells whether it really does. */
+static struct wf_buf *own_of(const struct wf_flight *f, struct wf_entry **ret_entry)
+{
+	struct wf_posting *rec;
+	struct wf_chunk *c;
+	uint32_t index;
+
+	if (index_in_chunk(f->offset, f->class, &index)) {
+		if (wf_atlas_chunk(wf_segments.process, f->segment, &c) < 0)
+			return NULL;
+		*ret_entry = &c->entries[index];
+		return &c->handles[index];
+	}
+	rec = f->offset ? NULL : wf_ledger_posting(f->index);
+	if (!rec || atomic_load_explicit(&rec->segment, memory_order_relaxed) != f->segment)
+		return NULL;
+	*ret_entry = &wf_ledger_mine()->entry[f->index];
+	return atomic_load_explicit(&rec->buf, memory_order_acquire);
+}
+
+/* It comes back as what it was: the same handle. */
+static int land_own(uint32_t from, const struct wf_flight *f, size_t len, struct weft_buf **ret_buf)
+{
+	uint64_t word = WF_BUF_AWAY;
+	struct wf_entry *e;
+	struct wf_buf *b = own_of(f, &e);
+
+	if (!b || !flies_here(e, from) || !wf_word_swap(b, &word, WF_BUF_SENT, memory_order_acquire))   /* W1 */
+		return nonsense(f);
+	if (b->class != f->class || len > (size_t)1 << b->class) {
+		atomic_store_explicit(&b->word, WF_BUF_AWAY, memory_order_release);             /* W1 */
+		return nonsense(f);
+	}
+	holder_set(e, 0);
+	wf_unpoison(b->home, (size_t)1 << b->class);
+	hand_over(b, len, (size_t)1 << b->class, ret_buf);
+	wf_word_set(b, WF_BUF_HELD);
+	return 0;
+}
+
+int wf_buf_land(uint32_t from, const struct wf_flight *flight, size_t len, struct weft_buf **ret_buf)
+{
+	if (wf_unlikely(flight->view))
+		return land_view(from, flight, len, ret_buf);
+	if (flight->maker == wf_segments.process)
+		return land_own(from, flight, len, ret_buf);
+	if (wf_unlikely(flight->class > WF_CLASS_CHUNK))
+		return land_far_big(from, flight, len, ret_buf);
+	return land_far(from, flight, len, ret_buf);
+}
+
+void wf_buf_refuse(uint32_t from, const struct wf_flight *f)
+{
+	struct wf_ledger *l;
+	struct wf_chunk *c;
+	struct wf_entry *e = NULL;
+	struct wf_buf *b;
+	uint32_t index;
+	uint64_t link = 0;
+
+	if (f->maker == wf_segments.process) {
+		b = f->view ? NULL : own_of(f, &e);
+		if (b && flies_here(e, from))
+			wf_share_came(b);
+		return;
+	}
+	if (!f->view && index_in_chunk(f->offset, f->class, &index)) {
+		if (wf_atlas_chunk(f->maker, f->segment, &c) < 0)
+			return;
+		e = &c->entries[index];
+		link = wf_link_to(f->segment, index);
+	} else if (f->index && f->index < WF_LEDGER_SLOTS && wf_atlas_ledger(f->maker, &l) == 0) {
+		e = &l->entry[f->index];
+		link = wf_link_to(WF_SEGMENT_LEDGER, f->index);
+	}
+	if (!e || !flies_here(e, from))
+		return;
+	holder_set(e, wf_held(wf_segments.process));
+	wf_share_send_home(f->maker, e, link);
+}

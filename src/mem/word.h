@@ -1,0 +1,155 @@
+/* word.h - the two words that say who has a buffer.
+ *
+ * Private, in the handle: a state in the low bits; above it three counts of views that others have of it, by how far
+ * each has come.
+ *
+ *   FREE --get--> HELD --send--> SENDING --> SENT --delivered--> HELD
+ *    ^             | put            |                             |
+ *    +-------------+------ put while lent: PUT, FREE with the last view
+ *    |                              |
+ *    +------ came home ---- AWAY <--+  one of ours in another process's hands; landed here again: HELD
+ *
+ * Shared, in the entry beside the data: HELD(p), or FLYING(p to q), or 0. It counts only while the handle says AWAY,
+ * at its maker, and when it is landing, at the taker.
+ */
+#ifndef WF_MEM_WORD_H
+#define WF_MEM_WORD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/tsan.h"
+#include "mem/space.h"
+
+enum {
+	WF_BUF_NONE, WF_BUF_FREE, WF_BUF_HELD, WF_BUF_SENDING, WF_BUF_SENT, WF_BUF_PUT, WF_BUF_AWAY,
+	WF_BUF_STATE = 15               /* mask */
+};
+enum { WF_PHASE_SENDING, WF_PHASE_SENT, WF_PHASE_WITH, WF_COUNT_BITS = 20 };
+
+#define WF_COUNT_MAX (((uint64_t)1 << WF_COUNT_BITS) - 1)
+
+static inline uint64_t wf_count_one(unsigned phase)
+{
+	return (uint64_t)1 << (4 + WF_COUNT_BITS * phase);
+}
+
+static inline uint64_t wf_count(uint64_t word, unsigned phase)
+{
+	return word >> (4 + WF_COUNT_BITS * phase) & WF_COUNT_MAX;
+}
+
+static inline void wf_word_set(struct wf_buf *b, uint64_t state)
+{
+	atomic_store_explicit(&b->word, state, memory_order_relaxed);
+}
+
+/* From *@word to @next; if it is no longer *@word, that is told instead. */
+static inline bool wf_word_swap(struct wf_buf *b, uint64_t *word, uint64_t next, memory_order order)
+{
+	return atomic_compare_exchange_strong_explicit(&b->word, word, next, order, memory_order_relaxed);
+}
+
+/* @v's buffer counts it by @phase from now on. Relaxed: only a view's end frees the memory. */
+static inline void wf_view_move(struct wf_buf *v, unsigned phase)
+{
+	atomic_fetch_add_explicit(&v->view.of->word, wf_count_one(phase) - wf_count_one(v->phase), memory_order_relaxed);
+	v->phase = (uint8_t)phase;
+}
+
+static inline unsigned wf_buf_class(const struct wf_buf *b)
+{
+	return b->class % WF_CLASS_FAR;
+}
+
+static inline bool wf_buf_far(const struct wf_buf *b)
+{
+	return b->class >= WF_CLASS_FAR;
+}
+
+/* Between two stays of another's buffer here its order is kept by other processes, of which a ThreadSanitizer knows
+ * nothing: for it, what leaves releases the handle and what lands acquires it. */
+#if WF_TSAN
+#define WF_LEAVE memory_order_release
+#define WF_LAND memory_order_acquire
+#else
+#define WF_LEAVE memory_order_relaxed
+#define WF_LAND memory_order_relaxed
+#endif
+
+static inline void wf_far_leaves(struct wf_buf *b)
+{
+	wf_user_releases(b);
+	atomic_store_explicit(&b->word, WF_BUF_FREE, WF_LEAVE);
+}
+
+/* A view's own handle may be another's next time: it takes that of the buffer it shows, in the same memory. */
+static inline void wf_far_view_leaves(struct wf_buf *v)
+{
+	struct wf_buf *of = wf_space_buf_of(v->home);
+
+	wf_user_releases(of);
+#if WF_TSAN
+	atomic_fetch_or_explicit(&of->word, 0, WF_LEAVE);
+#endif
+}
+
+static inline void wf_far_view_lands(struct wf_buf *v)
+{
+	struct wf_buf *of = wf_space_buf_of(v->home);
+
+	wf_user_acquires(of);
+#if WF_TSAN
+	atomic_load_explicit(&of->word, WF_LAND);
+#endif
+}
+
+/* The shared word. Its low bits are a kind, then come two processes of 31 bits each. */
+enum { WF_HOLDER_HELD = 1, WF_HOLDER_FLYING = 2, WF_HOLDER_KIND = 3 };
+
+static inline uint64_t wf_held(uint32_t by)
+{
+	return WF_HOLDER_HELD | (uint64_t)by << 2;
+}
+
+static inline uint64_t wf_flying(uint32_t from, uint32_t to)
+{
+	return WF_HOLDER_FLYING | (uint64_t)from << 2 | (uint64_t)to << 33;
+}
+
+static inline uint32_t wf_holder_from(uint64_t holder)
+{
+	return (uint32_t)(holder >> 2) & INT32_MAX;
+}
+
+static inline uint32_t wf_holder_to(uint64_t holder)
+{
+	return (uint32_t)(holder >> 33);
+}
+
+/* buf.c: @b, free by its word, goes where it belongs. */
+void wf_buf_home(struct wf_buf *b);
+
+/* home.c: one of another process's, free by its word, begins its way home. */
+void wf_share_return(struct wf_buf *b);
+
+/* home.c: the buffer behind @entry of @maker, in our hands, without a handle, likewise. @link as in ledger.h. */
+void wf_share_send_home(uint32_t maker, struct wf_entry *entry, uint64_t link);
+
+/* home.c: @b, one of ours that is away, is free again; false: it is not away. */
+bool wf_share_came(struct wf_buf *b);
+
+/* home.c: of the views of @b lent to other processes, how many have been taken there. */
+uint64_t wf_share_taken(const struct wf_buf *b);
+
+/* home.c: view @v did not leave after all: being sent, as before. */
+void wf_share_unlend(struct wf_buf *v);
+
+/* home.c: so many views of others' buffers more are in our hands. */
+void wf_share_views(int more);
+
+/* home.c: at the limit: what has come home, and what was in the hands of the dead. */
+void wf_share_reclaim(void);
+
+#endif

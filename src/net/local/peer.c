@@ -1,0 +1,323 @@
+/* peer.c - see peer.h. */
+#include "net/local/peer.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <weft/base.h>
+
+#include "base/log.h"
+
+struct wf_pending {
+	struct wf_pending *next;
+	uint32_t what;
+	unsigned char body[WF_FRAME_BYTES];
+};
+
+static struct wf_peer *peers[WF_PROCESSES];     /* by number; set at init, then constant */
+static uint32_t count, self;
+static const struct wf_peer_hooks *hooks;
+static struct wf_lock meet_lock;
+static _Atomic uint32_t owed;                   /* frames in all pending lists */
+
+int wf_peers_init(uint32_t process, uint32_t n, const struct wf_peer_hooks *h)
+{
+	for (uint32_t i = 1; i <= n && i < WF_PROCESSES; i++) {
+		if (i == process || peers[i])
+			continue;
+		peers[i] = aligned_alloc(WF_LINE, (sizeof(**peers) + WF_LINE - 1) & ~(size_t)(WF_LINE - 1));
+		if (!peers[i])
+			return weft_fail(-ENOMEM, "no memory for %u processes", n);
+		memset(peers[i], 0, sizeof(**peers));
+		peers[i]->process = i;
+		peers[i]->event_fd = -1;
+	}
+	hooks = h;
+	self = process;
+	count = n;
+	return 0;
+}
+
+bool wf_peers_on(void)
+{
+	return count > 1;
+}
+
+uint32_t wf_peers_count(void)
+{
+	return count ? count : 1;
+}
+
+struct wf_peer *wf_peer_at(uint32_t process)
+{
+	return process < WF_PROCESSES ? peers[process] : NULL;
+}
+
+bool wf_peer_died(uint32_t process)
+{
+	struct wf_peer *p = wf_peer_at(process);
+
+	return !p || atomic_load_explicit(&p->state, memory_order_acquire) == WF_PEER_DEAD;
+}
+
+static int meet_locked(struct wf_peer *p)
+{
+	int board_fd, event_fd, r;
+	struct wf_board *b;
+
+	r = wf_board_control(p->process);
+	if (r < 0)
+		return weft_fail(r, "no memory for frames to process %u", p->process);
+	r = hooks->meet(p->process, &board_fd, &event_fd);
+	if (r == -EAGAIN)
+		atomic_store_explicit(&p->state, WF_PEER_ASKED, memory_order_relaxed);
+	if (r < 0)
+		return r;
+	b = wf_board_map(board_fd, p->process);
+	close(board_fd);
+	if (!b) {
+		close(event_fd);
+		return -EPROTO;
+	}
+	p->board = b;
+	p->event_fd = event_fd;
+	p->strong = b->strong || !wf_fence_global;
+	atomic_store_explicit(&p->state, WF_PEER_MET, memory_order_release);    /* C3 */
+	return 0;
+}
+
+int wf_peer_get(uint32_t process, struct wf_peer **ret_peer)
+{
+	struct wf_peer *p = wf_peer_at(process);
+	uint32_t state;
+	int r = 0;
+
+	if (!p)
+		return weft_fail(-ESRCH, "the job has no process %u", process);
+	*ret_peer = p;
+	state = atomic_load_explicit(&p->state, memory_order_acquire);          /* C3 */
+	if (wf_likely(state == WF_PEER_MET))
+		return 0;
+	if (state == WF_PEER_DEAD)
+		return weft_fail(-ESRCH, "process %u is gone", process);
+	wf_lock(&meet_lock);
+	state = atomic_load_explicit(&p->state, memory_order_relaxed);
+	if (state == WF_PEER_DEAD)
+		r = weft_fail(-ESRCH, "process %u is gone", process);
+	else if (state != WF_PEER_MET)
+		r = meet_locked(p);
+	wf_unlock(&meet_lock);
+	return r;
+}
+
+void wf_peer_set_dead(uint32_t process)
+{
+	struct wf_peer *p = wf_peer_at(process);
+	struct wf_pending *next;
+
+	if (!p)
+		return;
+	wf_lock(&meet_lock);
+	atomic_store_explicit(&p->state, WF_PEER_DEAD, memory_order_release);
+	wf_unlock(&meet_lock);
+	wf_lock(&p->out_lock);
+	for (struct wf_pending *f = p->first; f; f = next) {
+		next = f->next;
+		free(f);
+		atomic_fetch_sub_explicit(&owed, 1, memory_order_relaxed);
+	}
+	p->first = p->last = NULL;
+	if (p->event_fd >= 0)
+		close(p->event_fd);
+	p->event_fd = -1;
+	wf_unlock(&p->out_lock);
+}
+
+void wf_peer_ring(struct wf_peer *p)
+{
+	uint64_t one = 1;
+
+	wf_fence_slow();                /* F1: what was written before the look; rings are rare enough for a full fence */
+	if (!p->board || atomic_load_explicit(&p->board->bell.word, memory_order_relaxed) != 1 ||
+	    atomic_exchange_explicit(&p->board->bell.word, 0, memory_order_relaxed) != 1)
+		return;
+	wf_lock(&p->out_lock);          /* it may die, and its descriptor with it */
+	if (p->event_fd >= 0)
+		syscall(SYS_write, p->event_fd, &one, sizeof(one));     /* fails only at its maximum: readable it is */
+	wf_unlock(&p->out_lock);
+}
+
+void wf_peer_wake(struct wf_peer *p, uint32_t name)
+{
+	struct wf_face *f;
+
+	if (name == WF_SLEEPS_LISTENER) {
+		wf_peer_ring(p);
+		return;
+	}
+	f = name ? wf_face_of(p->board, name - 1) : NULL;
+	if (f)
+		wf_wake(&f->parker);
+}
+
+/* [out_lock] True: written. */
+static bool write_locked(struct wf_peer *p, uint32_t what, const void *body, size_t len)
+{
+	struct wf_control *c = &wf_board->control[p->process];
+	struct wf_frame *f = &c->frame[p->out_pos % WF_FRAMES];
+
+	if (p->out_pos - atomic_load_explicit(&c->head, memory_order_acquire) >= WF_FRAMES)     /* C2 */
+		return false;
+	f->what = what;
+	memcpy(f->body, body, len);
+	memset(f->body + len, 0, WF_FRAME_BYTES - len);
+	atomic_store_explicit(&f->seq, ++p->out_pos, memory_order_release);                     /* C1 */
+	return true;
+}
+
+static void flush_locked(struct wf_peer *p)
+{
+	struct wf_pending *f;
+
+	while ((f = p->first) != NULL && write_locked(p, f->what, f->body, sizeof(f->body))) {
+		p->first = f->next;
+		if (!p->first)
+			p->last = NULL;
+		free(f);
+		atomic_fetch_sub_explicit(&owed, 1, memory_order_relaxed);
+	}
+}
+
+static bool keep_locked(struct wf_peer *p, uint32_t what, const void *body, size_t len)
+{
+	struct wf_pending *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return false;
+	f->what = what;
+	memcpy(f->body, body, len);
+	if (p->last)
+		p->last->next = f;
+	else
+		p->first = f;
+	p->last = f;
+	atomic_fetch_add_explicit(&owed, 1, memory_order_relaxed);
+	return true;
+}
+
+bool wf_frame_send(struct wf_peer *p, uint32_t what, const void *body, size_t len)
+{
+	bool sent = false;
+
+	assert(len <= WF_FRAME_BYTES);
+	wf_lock(&p->out_lock);
+	if (atomic_load_explicit(&p->state, memory_order_acquire) == WF_PEER_MET) {
+		if (p->first)
+			flush_locked(p);
+		sent = (!p->first && write_locked(p, what, body, len)) || keep_locked(p, what, body, len);
+	}
+	wf_unlock(&p->out_lock);
+	if (sent)
+		wf_peer_ring(p);
+	return sent;
+}
+
+static struct wf_frame *next_frame(struct wf_peer *p)
+{
+	struct wf_frame *f = &p->board->control[self].frame[p->in_pos % WF_FRAMES];
+
+	return atomic_load_explicit(&f->seq, memory_order_acquire) == p->in_pos + 1 ? f : NULL; /* C1 */
+}
+
+static int poll_locked(struct wf_peer *p)
+{
+	unsigned char body[WF_FRAME_BYTES];
+	struct wf_frame *f;
+	int n = 0;
+
+	for (; n < (int)WF_FRAMES && (f = next_frame(p)) != NULL; n++) {
+		uint32_t what = *(volatile uint32_t *)&f->what;
+
+		memcpy(body, f->body, sizeof(body));
+		p->in_pos++;
+		atomic_store_explicit(&p->board->control[self].head, p->in_pos, memory_order_release);  /* C2 */
+		hooks->frame(p, what, body);
+	}
+	return n;
+}
+
+int wf_peer_poll(struct wf_peer *p)
+{
+	int n, all = 0;
+
+	if (!p->board)
+		return 0;
+	do {
+		wf_lock(&p->in_lock);
+		n = poll_locked(p);
+		wf_unlock(&p->in_lock);
+		all += n;
+	} while (n && all < 64 * (int)WF_FRAMES);       /* one that writes without end does not keep us */
+	return all;
+}
+
+int wf_peers_poll(void)
+{
+	int n = 0;
+
+	for (uint32_t i = 1; i <= count; i++) {
+		struct wf_peer *p = peers[i];
+
+		if (!p || atomic_load_explicit(&p->state, memory_order_acquire) != WF_PEER_MET)         /* C3 */
+			continue;
+		if (wf_trylock(&p->in_lock)) {
+			n += poll_locked(p);
+			wf_unlock(&p->in_lock);
+		}
+		if (p->first) {                         /* a hint */
+			uint32_t before;
+
+			wf_lock(&p->out_lock);
+			before = p->out_pos;
+			flush_locked(p);
+			before = p->out_pos - before;
+			wf_unlock(&p->out_lock);
+			if (before)
+				wf_peer_ring(p);
+		}
+	}
+	return n;
+}
+
+bool wf_peers_waiting(void)
+{
+	for (uint32_t i = 1; i <= count; i++) {
+		struct wf_peer *p = peers[i];
+
+		if (p && atomic_load_explicit(&p->state, memory_order_acquire) == WF_PEER_MET && next_frame(p))
+			return true;
+	}
+	return false;
+}
+
+bool wf_peers_owe(void)
+{
+	return atomic_load_explicit(&owed, memory_order_relaxed) > 0;
+}
+
+void wf_peers_close(void)
+{
+	for (uint32_t i = 1; i <= count; i++)
+		if (peers[i])
+			wf_peer_set_dead(i);
+	count = 0;
+}
+
+void wf_peers_show(struct wf_roots *roots)
+{
+	roots->peers = (uintptr_t)peers;
+	roots->processes = WF_PROCESSES;
+}

@@ -1,0 +1,77 @@
+/* peer.h - the other processes of this host: their boards, and rare frames to and from each of them.
+ *
+ * A peer is met on first use: the agent gives its board and the descriptor that wakes it, and tells it, so that it meets us. From then on each
+ * writes frames for the other into a ring on its own board (control apart from data), and the other's listener reads them. A frame that finds
+ * the ring full waits in this process's memory. Frames are rare: rings made and closed, ids that ended, messages lost, searches.
+ *
+ * Edges   C1  frame.seq release -> acquire: the frame.
+ *         C2  control.head release -> acquire: the frames below it have been read.
+ *         C3  peer.state release (MET) -> acquire: its board and descriptor.
+ * Trust   A frame is copied, then handed up; what is in it is checked there.
+ */
+#ifndef WF_NET_LOCAL_PEER_H
+#define WF_NET_LOCAL_PEER_H
+
+#include "base/lock.h"
+#include "base/roots.h"
+#include "net/local/board.h"
+
+enum { WF_PEER_UNKNOWN, WF_PEER_ASKED /* has not joined yet */, WF_PEER_MET, WF_PEER_DEAD };
+
+struct wf_pending;
+
+struct wf_peer {
+	/* set before state says MET, then constant */
+	uint32_t process;
+	int event_fd;
+	struct wf_board *board;
+	bool strong;                            /* to be found by its sleepers we pass a full fence */
+	/* any thread, atomic */
+	_Atomic uint32_t state;
+	/* under out_lock */
+	struct wf_lock out_lock;
+	uint32_t out_pos;
+	struct wf_pending *first, *last;
+	/* under in_lock */
+	struct wf_lock in_lock;
+	uint32_t in_pos;
+};
+
+struct wf_peer_hooks {
+	int (*meet)(uint32_t process, int *ret_board_fd, int *ret_event_fd);    /* as wf_link_meet */
+	/* [in_lock] A frame has come; @body has WF_FRAME_BYTES. */
+	void (*frame)(struct wf_peer *peer, uint32_t what, const unsigned char *body);
+};
+
+/* [one thread] This process is number @process of @count. -ENOMEM. */
+int wf_peers_init(uint32_t process, uint32_t count, const struct wf_peer_hooks *hooks);
+bool wf_peers_on(void);                 /* [any] there are others */
+uint32_t wf_peers_count(void);
+
+/* [any] Process @process, met: 0; -EAGAIN: has not joined yet; -ESRCH: there is none of that number, or it is dead; -ENOMEM and others: cannot
+ * be met. *ret_peer is set with 0 and -EAGAIN, and if it is dead but was met. */
+int wf_peer_get(uint32_t process, struct wf_peer **ret_peer);
+struct wf_peer *wf_peer_at(uint32_t process);   /* [any] what is known of it, or NULL: no such number */
+bool wf_peer_died(uint32_t process);            /* [any] no such number counts as dead */
+void wf_peer_set_dead(uint32_t process);        /* [listener] */
+
+/* [any] @len <= WF_FRAME_BYTES. Never waits; false: no memory to keep it, or nobody to read it. */
+bool wf_frame_send(struct wf_peer *peer, uint32_t what, const void *body, size_t len);
+
+/* [any] Wakes @peer's listener, if it sleeps. */
+void wf_peer_ring(struct wf_peer *peer);
+
+/* [any] Wakes who was found named in one of @peer's faces or tickets: a face's number + 1, or WF_SLEEPS_LISTENER. */
+void wf_peer_wake(struct wf_peer *peer, uint32_t name);
+
+/* [any, no lock] Reads and hands up the frames of all, unless another thread is at it, and writes what waited: how many came. */
+int wf_peers_poll(void);
+int wf_peer_poll(struct wf_peer *peer);         /* [listener] of one, for certain */
+bool wf_peers_waiting(void);                    /* [any] have frames come? Exact behind a heavy fence */
+bool wf_peers_owe(void);                        /* [any] do frames wait to be written? */
+
+void wf_peers_close(void);                      /* [one thread] the descriptors */
+
+void wf_peers_show(struct wf_roots *roots);
+
+#endif

@@ -1,0 +1,61 @@
+/* far.h - the receiving end of what another process has announced.
+ *
+ * An announcement becomes a send request of this process that stands for the far one: it waits among the arrivals, is probed, matched and dropped as any
+ * other. What differs: matching has to claim it (its sender may take it back), its bytes are fetched through the ticket's pipe, and its end is
+ * written into the ticket. Fetching goes on step by step in whatever thread waits for it, and in the listener when none does.
+ */
+#ifndef WF_PORT_FAR_H
+#define WF_PORT_FAR_H
+
+#include "port/port.h"
+#include "port/ticket.h"
+
+struct wf_incoming;
+struct wf_target;
+struct wf_reader;
+
+/* The rest of wf_cell_read for a cell of another process: @body behind the head has @room bytes. */
+int wf_cell_read_far(struct wf_reader *rd, const unsigned char *body, size_t room, struct wf_incoming *in);
+
+/* A request that stands for the announcement; NULL: no memory. */
+struct weft_req *wf_far_send(struct weft_port *p, struct wf_incoming *in);     /* @p: to which, inside; NULL: none */
+
+bool wf_far_only_offered(struct weft_req *send);        /* to be taken at once, or left to its sender: -EAGAIN */
+bool wf_far_claim(struct weft_req *send);
+bool wf_far_offered(struct weft_req *send);              /* [door] not taken back; a hint. True of one of this process */
+void wf_far_unclaim(struct weft_req *send);
+
+/* Before a send is matched: false: its sender has taken it back; then it is to be forgotten. Always true inside a process. */
+static inline bool wf_claim_send_locked(struct weft_req *send)
+{
+	return wf_likely(!(send->a.flags & WF_MSG_TICKET)) || wf_far_claim(send);
+}
+
+static inline void wf_unclaim_send_locked(struct weft_req *send)
+{
+	if (wf_unlikely(send->a.flags & WF_MSG_TICKET))
+		wf_far_unclaim(send);
+}
+
+void wf_far_forget(struct weft_req *send);              /* nobody has it in a queue any more, and nobody is answered */
+void wf_far_answer(struct weft_req *send, int err);     /* its end, by wf_req_end_locked: told to its sender; it is gone */
+
+/* [no lock] Fetches a claimed one, waiting as long as its sender takes: as wf_copy_memory; -ECONNRESET: the sender died. */
+int wf_far_pull(struct weft_port *p, struct weft_req *send, const struct wf_target *t);
+
+/* [no lock] Fetches r->partner for the posted @r, which ends when all is there. */
+void wf_far_start(struct weft_port *p, struct weft_req *r);
+void wf_far_step(struct weft_req *r);                   /* [any, no lock] what can be done for receive @r now */
+void wf_far_name_locked(struct weft_req *r, uint32_t name);     /* [wf_user_lock] as wf_push_name_locked */
+int wf_fars_step(void);                                 /* [listener] for all: how many moved */
+bool wf_fars_active(void);
+
+/* [listener] @process is dead: fetching what it has not written ends with -ECONNRESET. */
+void wf_fars_dead(uint32_t process);
+bool wf_far_whole(struct weft_req *send);               /* an arrival of a dead process: is everything there? */
+
+void wf_fars_abort(struct weft_port *p);                 /* [no lock] @p closes: what is being fetched for it is not awaited */
+
+void wf_far_missed(weft_id src);                        /* READY found no receive: @src, of another process, counts it */
+
+#endif

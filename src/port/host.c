@@ -1,0 +1,244 @@
+/* host.c - see host.h. */
+#include "port/host.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "mem/share.h"
+#include "port/deliver.h"
+#include "port/inway.h"
+#include "port/open.h"
+#include "port/push.h"
+#include "port/request.h"
+#include "port/seek.h"
+#include "port/table.h"
+#include "port/tell.h"
+
+#define TRY_EVERY (10 * WEFT_MS)
+#define TRIES 100
+
+static unsigned quiet;                  /* [listener] looks in a row at which nothing moved */
+
+/* [listener] Processes that could not be met when the agent told of them: no memory, no descriptors. They are tried again. */
+static unsigned char tries[WF_PROCESSES];
+static unsigned unmet;
+static weft_time next_try;
+
+/* A port told to attend: it rings for a ring whose sender found the listener named. */
+static void bell(struct wf_peer *peer, uint64_t face)
+{
+	struct weft_port *p = face <= UINT32_MAX ? wf_port_at((uint32_t)face) : NULL;
+
+	if (!p)
+		return;
+	for (struct wf_reader *r = atomic_load_explicit(&p->ring.reader.next, memory_order_acquire); r;
+	     r = atomic_load_explicit(&r->next, memory_order_acquire))
+		if (r->process == peer->process)
+			/* acq_rel: as wf_way_bell. */
+			atomic_exchange_explicit(&wf_inway_of(r)->box->rung, 0, memory_order_acq_rel);
+	wf_port_progress(p);
+}
+
+static void lost(struct wf_peer *peer, const struct wf_f_lost *f)
+{
+	if (f->by >> 32 == peer->process && f->src >> 32 == wf_process_id >> 32)
+		wf_tell_lost(f->src, f->context, f->by, f->len);
+}
+
+static void missed(weft_id src)
+{
+	struct weft_port *from = wf_port_by_id(src);
+
+	if (from)
+		atomic_fetch_add_explicit(&from->ready_missed, 1, memory_order_relaxed);
+}
+
+static void frame(struct wf_peer *peer, uint32_t what, const unsigned char *body)
+{
+	union {
+		struct wf_f_ring ring;
+		struct wf_f_attached attached;
+		struct wf_f_way way;
+		struct wf_f_word word;
+		struct wf_f_lost lost;
+		struct wf_f_seek seek;
+	} f;
+
+	memcpy(&f, body, sizeof(f));
+	switch (what) {
+	case WF_F_RING:
+		wf_inway_ring(peer, &f.ring);
+		break;
+	case WF_F_ATTACHED:
+		wf_way_attached(peer, &f.attached);
+		break;
+	case WF_F_REFUSED:
+	case WF_F_CLOSED:
+	case WF_F_GONE:
+	case WF_F_ROOM:
+		wf_way_told(peer, what, &f.way);
+		break;
+	case WF_F_SHUT:
+		wf_inway_shut(peer, &f.way);
+		break;
+	case WF_F_BELL:
+		bell(peer, f.word.word);
+		break;
+	case WF_F_ENDED:
+		if (f.word.word >> 32 == peer->process)
+			wf_id_ended(f.word.word, true);
+		break;
+	case WF_F_LOST:
+		lost(peer, &f.lost);
+		break;
+	case WF_F_SEEK:
+		wf_way_seek(peer, &f.seek);
+		break;
+	case WF_F_MISSED:
+		missed(f.word.word);
+		break;
+	default:
+		wf_log(WF_WARN, "process %u sent a frame of unknown kind %u", peer->process, what);
+	}
+}
+
+const struct wf_peer_hooks *wf_host_hooks(int (*meet)(uint32_t process, int *ret_board_fd, int *ret_event_fd))
+{
+	static struct wf_peer_hooks hooks;
+
+	hooks.meet = meet;
+	hooks.frame = frame;
+	return &hooks;
+}
+
+/* True: met, or there is nobody to meet. */
+static bool meet(uint32_t process)
+{
+	struct wf_peer *peer;
+	int r = wf_peer_get(process, &peer);
+
+	return r == 0 ? wf_ways_joined(peer) : r == -ESRCH || r == -EAGAIN;
+}
+
+void wf_host_joined(uint32_t process)
+{
+	if (process >= WF_PROCESSES || tries[process] || meet(process))
+		return;
+	wf_log(WF_WARN, "cannot meet process %u yet: %s", process, weft_last_error());
+	tries[process] = 1;
+	unmet++;
+}
+
+static void meet_again(void)
+{
+	if (wf_now() < next_try)
+		return;
+	next_try = weft_in(TRY_EVERY);
+	for (uint32_t i = 1; unmet && i <= wf_peers_count(); i++) {
+		if (!tries[i])
+			continue;
+		if (meet(i)) {
+			tries[i] = 0;
+			unmet--;
+		} else if (tries[i] < TRIES) {
+			tries[i]++;
+		} else {
+			wf_ways_end(i, -ENOMEM);        /* who waits for it is told; whoever comes later may have more luck */
+		}
+	}
+}
+
+int wf_host_attend(void)
+{
+	int n = wf_peers_poll();
+
+	if (wf_unlikely(unmet))
+		meet_again();
+	wf_seek_again();
+	n += wf_pushes_step();
+	n += wf_fars_step();
+	wf_inways_step();
+	wf_ways_bury();
+	wf_share_collect();
+	wf_share_flush();               /* what was put for others on the way */
+	quiet = n ? 0 : quiet + 1;
+	return n;
+}
+
+bool wf_host_waiting(void)
+{
+	return wf_peers_waiting();
+}
+
+int64_t wf_host_patience(void)
+{
+	if (unmet || wf_seeks())
+		return TRY_EVERY;
+	if (!wf_fars_active() && !wf_pushes_silent() && !wf_ways_owe() && !wf_peers_owe() && !wf_inways_step() && !wf_ways_bury())
+		return WEFT_S;
+	return quiet < 100 ? WEFT_MS : 50 * WEFT_MS;
+}
+
+/* Arrivals of a dead process whose bytes are not all there never will be. */
+static void drop_broken(struct weft_port *p, void *arg)
+{
+	uint32_t process = *(const uint32_t *)arg;
+	struct weft_match_entry *e, *next;
+
+	wf_port_enter(p);
+	for (e = p->open ? wf_first(p, WEFT_MATCH_ARRIVALS) : NULL; e; e = next) {
+		struct wf_arrival *a = wf_of(e, struct wf_arrival, entry);
+		struct weft_req *send = wf_of(a, struct weft_req, a);
+
+		next = wf_next(p, e);
+		if (!(a->flags & WF_MSG_SENDS) || !(a->flags & WF_MSG_TICKET) || a->src >> 32 != process || wf_far_whole(send))
+			continue;
+		wf_unmatch(p, e);
+		p->unrequested--;
+		wf_far_forget(send);
+	}
+	wf_port_leave(p);
+}
+
+void wf_host_dead(uint32_t process)
+{
+	struct wf_peer *peer = wf_peer_at(process);
+
+	if (!peer || wf_peer_died(process))
+		return;
+	if (peer->board) {
+		wf_peer_poll(peer);             /* what it said last */
+		wf_inways_dead(peer);
+	}
+	wf_peer_set_dead(process);
+	wf_ways_end(process, -ECONNRESET);
+	wf_pushes_dead(process);
+	wf_fars_dead(process);
+	wf_port_each(drop_broken, &process);
+	wf_process_ended(process);
+	wf_share_dead(process);
+}
+
+void wf_host_tell_ended(weft_id id)
+{
+	struct wf_f_word f = { .word = id };
+
+	for (uint32_t i = 1; i <= wf_peers_count(); i++) {
+		struct wf_peer *peer;
+
+		/* One that watches may have met us a moment ago, and be told to us only now. */
+		if (i != wf_process_id >> 32 && wf_peer_get(i, &peer) == 0)
+			wf_frame_send(peer, WF_F_ENDED, &f, sizeof(f));
+	}
+}
+
+void wf_host_tell_lost(weft_id src, weft_ctx context, weft_id by, size_t len)
+{
+	struct wf_peer *peer = wf_peer_at((uint32_t)(src >> 32));
+	struct wf_f_lost f = { .src = src, .by = by, .context = context, .len = len };
+
+	if (peer)
+		wf_frame_send(peer, WF_F_LOST, &f, sizeof(f));
+}

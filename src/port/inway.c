@@ -1,0 +1,409 @@
+/* inway.c - see inway.h.
+ *
+ * Locks: inways_lock covers the lists and states; under it nothing but leaves is taken. A reader joins and leaves a port's chain inside the port's
+ * door. Inways are never given back: who looks at a port without its lock may still see one that has left.
+ */
+#include "port/inway.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "mem/segment.h"
+#include "port/context.h"
+#include "port/deliver.h"
+#include "port/proto.h"
+#include "port/request.h"
+#include "port/seek.h"
+#include "port/table.h"
+
+enum { WF_IN_FREE, WF_IN_PENDING /* its port is not open */, WF_IN_OPEN, WF_IN_CLOSED /* CLOSED was said */, WF_IN_SHUT /* its end is known */ };
+
+static struct wf_lock inways_lock;
+static struct wf_inway *all[WF_PROCESSES];
+static struct wf_inway *free_inways;
+static _Atomic uint32_t ending;         /* in state SHUT; a hint */
+
+int wf_inway_nonsense(struct wf_inway *w)
+{
+	if (!w->complained)
+		wf_log(WF_WARN, "process %u wrote nonsense into a mailbox", w->peer->process);
+	w->complained = true;
+	return -EBADMSG;
+}
+
+static void *map(struct wf_peer *peer, const struct wf_f_place *at, size_t bytes)
+{
+	struct wf_place p = { .process = peer->process, .segment = at->segment, .offset = (uint64_t)at->at * 64 };
+
+	return p.offset % WF_PAIR ? NULL : wf_place_map(&p, bytes);     /* what lies elsewhere is none of ours */
+}
+
+void wf_inway_grown(struct wf_inway *w, const unsigned char *body)
+{
+	struct wf_f_place at;
+
+	memcpy(&at, body, sizeof(at));
+	w->r.arena = map(w->peer, &at, WF_ARENA_BYTES);
+	if (!w->r.arena)
+		wf_inway_nonsense(w);
+}
+
+void wf_reader_room(struct wf_reader *r)
+{
+	struct wf_inway *w = wf_inway_of(r);
+	struct wf_f_way f = { .key = w->key, .who = w->who };
+
+	if (atomic_exchange_explicit(&w->box->starved, 0, memory_order_relaxed))
+		wf_frame_send(w->peer, WF_F_ROOM, &f, sizeof(f));
+}
+
+static void answer(struct wf_inway *w, uint32_t what, int err)
+{
+	struct wf_f_way f = { .key = w->key, .who = w->who, .err = err };
+
+	wf_frame_send(w->peer, what, &f, sizeof(f));
+}
+
+static struct wf_inway *find_locked(struct wf_peer *peer, uint32_t key, uint32_t who)
+{
+	struct wf_inway *w = all[peer->process];
+
+	while (w && (w->key != key || w->who != who))
+		w = w->next;
+	return w;
+}
+
+static void unlist_locked(struct wf_inway *w)
+{
+	struct wf_inway **at = &all[w->peer->process];
+
+	while (*at && *at != w)
+		at = &(*at)->next;
+	if (*at)
+		*at = w->next;
+	w->state = WF_IN_FREE;
+	w->next = free_inways;
+	free_inways = w;
+}
+
+/* [no lock] @w is read at @p from now on. False: @p has closed. */
+static bool attach(struct wf_inway *w, struct weft_port *p, weft_id id, weft_ctx context)
+{
+	struct wf_f_attached f = { .key = w->key, .who = w->who, .face = p->number };
+	struct wf_work work = { NULL };
+	bool open;
+
+	wf_port_enter(p);
+	open = p->open && !p->closing && atomic_load_explicit(&p->id, memory_order_relaxed) == id &&
+	       atomic_load_explicit(&p->context, memory_order_relaxed) == context;
+	if (open) {
+		atomic_store_explicit(&w->port, p, memory_order_relaxed);
+		atomic_store_explicit(&w->r.next, atomic_load_explicit(&p->ring.reader.next, memory_order_relaxed), memory_order_relaxed);
+		atomic_store_explicit(&p->ring.reader.next, &w->r, memory_order_release);
+		f.gate = (uint64_t)p->serial << 32 | WF_GATE_OPEN;
+		/* What is in it already (a port that opened late) was published without looking for our sleeper. */
+		wf_drain_locked(p, &work);
+		wf_frame_send(w->peer, WF_F_ATTACHED, &f, sizeof(f));
+	}
+	wf_port_leave(p);
+	wf_work_do(p, &work);
+	return open;
+}
+
+static void detach_locked(struct weft_port *p, struct wf_inway *w)
+{
+	struct wf_reader *at = &p->ring.reader;
+
+	while (at && atomic_load_explicit(&at->next, memory_order_relaxed) != &w->r)
+		at = atomic_load_explicit(&at->next, memory_order_relaxed);
+	if (at)
+		atomic_store_explicit(&at->next, atomic_load_explicit(&w->r.next, memory_order_relaxed), memory_order_relaxed);
+	if (w->clogged)
+		wf_seek_unclog_locked(p, w);
+	if (atomic_load_explicit(&p->last, memory_order_relaxed) == &w->r)
+		atomic_store_explicit(&p->last, &p->ring.reader, memory_order_relaxed);
+	atomic_store_explicit(&w->port, NULL, memory_order_relaxed);
+}
+
+/* Which port a ring is for. 0; -EAGAIN: it has to wait for it; -ESRCH, -EPROTO, -ENOMEM. */
+static int port_for(const struct wf_f_ring *f, struct weft_port **ret_port)
+{
+	const struct weft_proto *proto;
+	uint16_t who;
+
+	if (!f->context) {
+		*ret_port = wf_port_by_id(f->id);
+		if (!*ret_port)
+			return -ESRCH;
+	} else {
+		if (!wf_id_lives(f->id))
+			return -ESRCH;
+		/* Early messages of weft's own protocol wait in a port in limbo; of a foreign one nobody here can match them yet. */
+		if (!f->proto || wf_context_known(f->id, f->context)) {
+			int r = wf_route(f->id, f->context, NULL, ret_port, &who);
+
+			if (r < 0)
+				return r;
+		} else {
+			return -EAGAIN;
+		}
+	}
+	proto = (*ret_port)->proto;
+	if (f->proto != (proto ? wf_ctx_of_text(proto->name) : 0) || f->head_len != (proto ? proto->head_len : 0))
+		return -EPROTO;
+	return 0;
+}
+
+static struct wf_inway *take(struct wf_peer *peer, const struct wf_f_ring *f)
+{
+	struct wf_box *box = map(peer, &f->box, sizeof(*box));
+	struct wf_cell *cells = map(peer, &f->cells, WF_WAY_CELLS * sizeof(*cells));
+	struct wf_inway *w;
+
+	if (!box || !cells)
+		return NULL;
+	wf_lock(&inways_lock);
+	w = find_locked(peer, f->key, f->who) ? NULL : free_inways;
+	if (w)
+		free_inways = w->next;
+	else if (!find_locked(peer, f->key, f->who))
+		w = aligned_alloc(WF_LINE, (sizeof(*w) + WF_LINE - 1) & ~(size_t)(WF_LINE - 1));
+	if (w) {
+		memset(w, 0, sizeof(*w));
+		atomic_store_explicit(&w->r.mask, WF_WAY_CELLS - 1, memory_order_relaxed);
+		atomic_store_explicit(&w->r.cells, cells, memory_order_relaxed);
+		w->r.head = &box->head;
+		w->r.starved = &box->starved;
+		w->r.strong = peer->strong;
+		w->r.process = peer->process;
+		w->peer = peer;
+		w->key = f->key;
+		w->who = f->who;
+		w->box = box;
+		w->id = f->id;
+		w->context = f->context;
+		w->proto = f->proto;
+		w->state = WF_IN_OPEN;
+		w->next = all[peer->process];
+		all[peer->process] = w;
+	}
+	wf_unlock(&inways_lock);
+	return w;
+}
+
+static void refuse(struct wf_inway *w, int err)
+{
+	answer(w, WF_F_REFUSED, err);
+	wf_lock(&inways_lock);
+	unlist_locked(w);
+	wf_unlock(&inways_lock);
+}
+
+/* A port that is not open yet and whose protocol nobody here knows: the other may write; it will be read when the port opens. */
+static void wait_for_port(struct wf_inway *w)
+{
+	struct weft_port *world = wf_port_by_id(wf_process_id);
+	struct wf_f_attached f = { .key = w->key, .who = w->who };
+
+	if (!world) {
+		refuse(w, -ESRCH);
+		return;
+	}
+	f.face = world->number;         /* a face that says open, whose sleepers look in vain */
+	f.gate = (uint64_t)world->serial << 32 | WF_GATE_OPEN;
+	wf_lock(&inways_lock);
+	w->state = WF_IN_PENDING;
+	wf_unlock(&inways_lock);
+	wf_frame_send(w->peer, WF_F_ATTACHED, &f, sizeof(f));
+}
+
+void wf_inway_ring(struct wf_peer *peer, const struct wf_f_ring *f)
+{
+	struct wf_f_way no = { .key = f->key, .who = f->who };
+	struct wf_inway *w = take(peer, f);
+	struct weft_port *p = NULL;
+	int r;
+
+	if (!w) {
+		no.err = -ENOMEM;
+		wf_frame_send(peer, WF_F_REFUSED, &no, sizeof(no));
+		return;
+	}
+	for (int i = 0; i < 3; i++) {           /* it may close while we look */
+		r = port_for(f, &p);
+		if (r == -EAGAIN) {
+			wait_for_port(w);
+			return;
+		}
+		if (r < 0)
+			break;
+		if (attach(w, p, f->id, f->context))
+			return;
+		r = -ESRCH;
+	}
+	refuse(w, r);
+}
+
+void wf_inways_opened(struct weft_port *p)
+{
+	weft_id id = atomic_load_explicit(&p->id, memory_order_relaxed);
+	weft_ctx context = atomic_load_explicit(&p->context, memory_order_relaxed);
+	uint64_t proto = p->proto ? wf_ctx_of_text(p->proto->name) : 0;
+	struct wf_inway *w;
+
+	if (!wf_peers_on() || !context)
+		return;
+	for (;;) {
+		wf_lock(&inways_lock);
+		w = NULL;
+		for (uint32_t i = 1; i <= wf_peers_count() && !w; i++)
+			for (w = all[i]; w && (w->state != WF_IN_PENDING || w->id != id || w->context != context); w = w->next)
+				continue;
+		if (w)
+			w->state = WF_IN_OPEN;
+		wf_unlock(&inways_lock);
+		if (!w)
+			return;
+		if (w->proto != proto || !attach(w, p, id, context))
+			refuse(w, w->proto != proto ? -EPROTO : -ESRCH);
+	}
+}
+
+/* [no lock] What nobody will receive any more. */
+static void lose(struct wf_inway *w, const struct wf_cell *c, weft_id by)
+{
+	struct wf_incoming in;
+	struct weft_req *send;
+
+	if (wf_cell_read(&w->r, c, w->proto, &in) == 0) {
+		struct wf_f_lost f = { .src = in.src, .by = by, .context = w->context, .len = in.len };
+
+		if (in.kind == WF_FAR) {
+			send = wf_far_send(NULL, &in);
+			if (send)
+				wf_end_send_locked(send, -ECONNRESET);
+		} else {
+			if (in.kind == WF_FLOWN)
+				wf_buf_refuse(w->peer->process, &in.flight);
+			wf_gone_lost();
+			wf_frame_send(w->peer, WF_F_LOST, &f, sizeof(f));
+		}
+	}
+	wf_cell_done(&w->r, &in);
+}
+
+/* Reads @w on: true when its end is reached. */
+static bool read_out(struct wf_inway *w)
+{
+	struct wf_cell *c;
+
+	while (atomic_load_explicit(&w->r.pos, memory_order_relaxed) != w->last && (c = wf_ring_next(&w->r)) != NULL)
+		lose(w, c, w->id);
+	return atomic_load_explicit(&w->r.pos, memory_order_relaxed) == w->last;
+}
+
+static void finish(struct wf_inway *w)
+{
+	answer(w, WF_F_GONE, 0);
+	wf_lock(&inways_lock);
+	unlist_locked(w);
+	wf_unlock(&inways_lock);
+	atomic_fetch_sub_explicit(&ending, 1, memory_order_relaxed);
+}
+
+void wf_inway_shut(struct wf_peer *peer, const struct wf_f_way *f)
+{
+	struct wf_inway *w;
+
+	wf_lock(&inways_lock);
+	w = find_locked(peer, f->key, f->who);
+	if (w && w->state == WF_IN_CLOSED && f->pos - atomic_load_explicit(&w->r.pos, memory_order_relaxed) <= WF_WAY_CELLS) {
+		w->state = WF_IN_SHUT;
+		w->last = f->pos;
+		atomic_fetch_add_explicit(&ending, 1, memory_order_relaxed);
+	} else {
+		w = NULL;
+	}
+	wf_unlock(&inways_lock);
+	if (w && read_out(w))
+		finish(w);
+}
+
+int wf_inways_step(void)
+{
+	struct wf_inway *w;
+	int left = 0;
+
+	if (!atomic_load_explicit(&ending, memory_order_relaxed))
+		return 0;
+	for (uint32_t i = 1; i <= wf_peers_count(); i++) {
+		wf_lock(&inways_lock);
+		for (w = all[i]; w && w->state != WF_IN_SHUT; w = w->next)
+			continue;
+		wf_unlock(&inways_lock);
+		if (w && read_out(w))
+			finish(w);
+		left += w != NULL;
+	}
+	return left;
+}
+
+void wf_inways_closed(struct weft_port *p, weft_id id, weft_ctx context)
+{
+	struct wf_reader *r;
+	struct wf_inway *w;
+
+	(void)context;
+	for (;;) {
+		wf_port_enter(p);
+		r = atomic_load_explicit(&p->ring.reader.next, memory_order_relaxed);
+		if (r)
+			detach_locked(p, wf_inway_of(r));
+		wf_port_leave(p);
+		if (!r)
+			return;
+		w = wf_inway_of(r);
+		wf_lock(&inways_lock);
+		if (w->state == WF_IN_OPEN) {           /* its process may have died, too */
+			w->id = id;
+			w->state = WF_IN_CLOSED;
+			answer(w, WF_F_CLOSED, 0);
+		}
+		wf_unlock(&inways_lock);
+	}
+}
+
+void wf_inways_dead(struct wf_peer *peer)
+{
+	struct wf_inway *w;
+
+	for (;;) {
+		struct weft_port *p;
+
+		wf_lock(&inways_lock);
+		w = all[peer->process];
+		if (w && w->state == WF_IN_SHUT)
+			atomic_fetch_sub_explicit(&ending, 1, memory_order_relaxed);
+		wf_unlock(&inways_lock);
+		if (!w)
+			return;
+		p = atomic_load_explicit(&w->port, memory_order_relaxed);
+		if (p) {
+			struct wf_work work = { NULL };
+
+			wf_port_enter(p);
+			/* An unpublished cell of a dead process will never be published: it is the end. */
+			if (atomic_load_explicit(&w->port, memory_order_relaxed) == p) {
+				wf_drain_locked(p, &work);
+				detach_locked(p, w);
+			}
+			wf_port_leave(p);
+			wf_work_do(p, &work);
+		}
+		wf_lock(&inways_lock);
+		unlist_locked(w);
+		wf_unlock(&inways_lock);
+	}
+}

@@ -1,0 +1,63 @@
+/* outgoing.h - a message on its way: what the cell and the request will say. */
+#ifndef WF_PORT_OUTGOING_H
+#define WF_PORT_OUTGOING_H
+
+#include <string.h>
+
+#include "port/deliver.h"
+#include "port/way.h"
+
+struct outgoing {
+	struct weft_port *from, *to;    /* to: of this process, or */
+	struct wf_way *way;             /* the way to a port of another */
+	weft_id id;
+	uint16_t who;                   /* incarnation of to, of way */
+	uint64_t context, allow;
+	uint64_t tag;
+	const void *head;               /* of a foreign protocol */
+	struct wf_mem mem;
+	struct weft_buf *buf;           /* what travels */
+	size_t len;
+	uint16_t kind, flags;
+	bool blocks;                    /* the call waits for its end */
+};
+
+static inline void wf_count_sent(struct weft_port *from, size_t len)
+{
+	/* A thread's own port is counted by that thread alone: no locked instruction. */
+	if (wf_likely(from == wf_self.port)) {
+		atomic_store_explicit(&from->sent, atomic_load_explicit(&from->sent, memory_order_relaxed) + 1, memory_order_relaxed);
+		atomic_store_explicit(&from->sent_bytes, atomic_load_explicit(&from->sent_bytes, memory_order_relaxed) + len,
+				      memory_order_relaxed);
+		return;
+	}
+	atomic_fetch_add_explicit(&from->sent, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&from->sent_bytes, len, memory_order_relaxed);
+}
+
+/* How much payload a cell of @o holds, and everything of it but that; where the payload goes. */
+static inline size_t wf_outgoing_room(const struct outgoing *o)
+{
+	return o->allow & WF_TAIL_FOREIGN ? WF_BODY - WF_HEAD_ROOM : WF_BODY;
+}
+
+static inline unsigned char *wf_outgoing_fill(struct wf_cell *c, const struct outgoing *o, uint16_t kind)
+{
+	unsigned char *body = c->body;
+
+	c->kind = kind;
+	c->flags = o->flags;
+	c->len = (uint32_t)o->len;      /* an announced one's length is in its request or announcement */
+	c->index = o->from->index;
+	c->src = atomic_load_explicit(&o->from->id, memory_order_relaxed);
+	c->tag = o->tag;
+	if (o->allow & WF_TAIL_FOREIGN) {
+		memset(body, 0, WF_HEAD_ROOM);
+		if (o->head)
+			memcpy(body, o->head, o->from->proto->head_len);
+		body += WF_HEAD_ROOM;
+	}
+	return body;
+}
+
+#endif

@@ -1,0 +1,37 @@
+/* sample.h - a sample of what goes on in a process: items, whoever took it (state.c: of this process; state_far.c: of another). */
+#ifndef WF_PORT_SAMPLE_H
+#define WF_PORT_SAMPLE_H
+
+#include <weft/state.h>
+
+#include "base/roots.h"
+#include "port/port.h"
+
+struct weft_state {
+	size_t count, room, next;
+	bool short_of_memory;
+	struct weft_state_item *items;
+};
+
+void wf_sample_add(struct weft_state *s, uint32_t kind, weft_id who, weft_id whom, uint64_t tag, uint64_t len, const char *text);
+
+/* A port; what it has queued: @a is a message, or the want of a receive of @len bytes. */
+void wf_sample_port(struct weft_state *s, const struct weft_port *p, weft_id id, weft_id process);
+void wf_sample_queued(struct weft_state *s, weft_id id, int side, bool foreign, const struct wf_arrival *a, size_t len);
+
+/* How memory is read: @n bytes at @at into @to. False: there is nothing. */
+struct wf_memory {
+	bool (*read)(void *arg, uint64_t at, void *to, size_t n);
+	void *arg;
+};
+
+/* What is no port's: budget and buffers, the other processes, what waits to be written to them. @roots were checked. */
+void wf_sample_process(struct weft_state *s, const struct wf_roots *roots, const struct wf_memory *mem);
+
+/* [nb] A sample of process @pid, another one: 0; -ESRCH, -EPERM, -ENOENT: no weft in it; -EPROTO: of another make; -ENOMEM. Needs no weft_init. */
+int wf_sample_far(pid_t pid, struct weft_state **ret_state);
+
+/* [one thread, at init] Others may look from now on. */
+void wf_state_show(void);
+
+#endif

@@ -1,0 +1,126 @@
+/* seek.c - see seek.h. */
+#include "port/seek.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "port/deliver.h"
+#include "port/push.h"
+#include "port/request.h"
+#include "port/table.h"
+
+#define AT_ONCE 64              /* receives asked for at a time */
+#define AGAIN (10 * WEFT_MS)
+
+static _Atomic uint32_t clogs;          /* rings that are clogged; a count */
+static weft_time next;                  /* [listener] */
+
+static void ask(struct wf_inway *w, const void *want)
+{
+	struct wf_f_seek f = { .key = w->key, .who = w->who };
+
+	memcpy(f.want, want, sizeof(f.want));
+	wf_frame_send(w->peer, WF_F_SEEK, &f, sizeof(f));
+}
+
+static void ask_all_locked(struct weft_port *p, struct wf_inway *w)
+{
+	int n = 0;
+
+	for (struct weft_match_entry *e = wf_first(p, WEFT_MATCH_WANTS); e && n < AT_ONCE; e = wf_next(p, e), n++)
+		ask(w, e->head);
+}
+
+void wf_seek_clog_locked(struct weft_port *p, struct wf_inway *w)
+{
+	w->clogged = true;
+	p->clogs++;
+	atomic_fetch_add_explicit(&clogs, 1, memory_order_relaxed);
+	atomic_store_explicit(&w->box->clogged, 1, memory_order_relaxed);      /* one that misses it announces one more */
+	ask_all_locked(p, w);
+}
+
+void wf_seek_unclog_locked(struct weft_port *p, struct wf_inway *w)
+{
+	struct wf_f_way f = { .key = w->key, .who = w->who };
+
+	w->clogged = false;
+	p->clogs--;
+	atomic_fetch_sub_explicit(&clogs, 1, memory_order_relaxed);
+	atomic_store_explicit(&w->box->clogged, 0, memory_order_relaxed);
+	wf_frame_send(w->peer, WF_F_ROOM, &f, sizeof(f));
+}
+
+void wf_seek_locked(struct weft_port *p, const void *want)
+{
+	for (struct wf_reader *r = atomic_load_explicit(&p->ring.reader.next, memory_order_relaxed); r;
+	     r = atomic_load_explicit(&r->next, memory_order_relaxed))
+		if (wf_inway_of(r)->clogged)
+			ask(wf_inway_of(r), want);
+}
+
+static void ask_at(struct weft_port *p, void *arg)
+{
+	(void)arg;
+	wf_port_enter(p);
+	if (p->open && p->clogs)
+		for (struct wf_reader *r = atomic_load_explicit(&p->ring.reader.next, memory_order_relaxed); r;
+		     r = atomic_load_explicit(&r->next, memory_order_relaxed))
+			if (wf_inway_of(r)->clogged)
+				ask_all_locked(p, wf_inway_of(r));
+	wf_port_leave(p);
+}
+
+bool wf_seeks(void)
+{
+	return atomic_load_explicit(&clogs, memory_order_relaxed) > 0;
+}
+
+void wf_seek_again(void)
+{
+	if (!wf_seeks() || wf_now() < next)
+		return;
+	next = weft_in(AGAIN);
+	wf_port_each(ask_at, NULL);
+}
+
+/* Does @r's header fit @want, by the protocol of its port? @m: a matcher that holds the want. */
+static bool fits(const struct weft_req *r, const void *want, void *m)
+{
+	struct wf_head w, h;
+
+	if (r->from->proto)
+		return r->from->proto->find_want(m, r->a.entry.head) != NULL;
+	memcpy(&w, want, sizeof(w));
+	memcpy(&h, r->a.entry.head, sizeof(h));
+	return wf_matches(&w, h.src, h.tag);
+}
+
+struct weft_req *wf_seek(struct wf_way *w, const void *want)
+{
+	const struct weft_proto *proto = w->proto;
+	struct weft_match_entry e = { .side = 0 };
+	struct weft_req *found = NULL;
+	void *m = proto ? malloc(proto->match_size) : NULL;
+
+	if (proto && !m)
+		return NULL;
+	if (proto) {
+		proto->init(m, proto->ctx);
+		proto->add_want(m, want, &e);
+	}
+	for (int i = WF_PRIOS; i-- > 0 && !found;)
+		for (struct wf_node *n = w->backlog[i].next; n && n != &w->backlog[i] && !found; n = n->next) {
+			struct weft_req *r = wf_of(n, struct weft_req, spill);
+
+			if (fits(r, want, m))
+				found = r;
+		}
+	if (proto) {
+		proto->remove(m, &e);
+		proto->fini(m);
+		free(m);
+	}
+	return found;
+}

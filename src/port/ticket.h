@@ -1,0 +1,82 @@
+/* ticket.h - what a sender and a receiver in different processes share of an announced message.
+ *
+ * A ticket lies in the sender's memory. Its word decides between match and cancel, by CAS:
+ *
+ *     OPEN --receiver--> TAKEN --receiver--> DONE or REFUSED(err)
+ *       \--sender--> CANCELLED            OPEN --receiver--> REFUSED(err)
+ *
+ * A message's bytes come through a pipe: 16 chunks of 16 KiB that the sender fills and the receiver empties, while both are at it. For the whole
+ * of a pipe's life its chunks are numbered on, so a chunk of an earlier message never looks new. A sender may fill a pipe before anybody has taken
+ * the message. A buffer is handed over (a flight) when the message was taken.
+ *
+ * Edges   K1  word release/acquire by CAS and store: who has the message, and what was done before.
+ *         K2  ready release -> acquire: pipe and base, or the flight.
+ *         K3  chunk seq release -> acquire: the chunk's bytes.
+ *         K4  read release -> acquire: the receiver is done with the chunk.
+ *         F1  between seq, word, read and the names of who sleeps for them (writer, reader).
+ */
+#ifndef WF_PORT_TICKET_H
+#define WF_PORT_TICKET_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/cpu.h"
+#include "mem/share.h"
+#include "port/frames.h"
+
+#define WF_CHUNKS 16u
+#define WF_CHUNK ((size_t)16 << 10)             /* room; a short message goes in smaller ones, so that both ends are at it sooner */
+#define WF_CHUNK_LEAST ((size_t)1 << 10)
+
+enum { WF_T_OPEN = 1, WF_T_TAKEN, WF_T_DONE, WF_T_CANCELLED, WF_T_REFUSED };
+enum { WF_READY_PIPE = 1, WF_READY_FLIGHT, WF_READY_NEVER /* taken, and its sender has no memory to send it */ };
+
+static inline uint32_t wf_chunk_for(size_t len)
+{
+	return len <= WF_CHUNKS * WF_CHUNK / 2 ? WF_CHUNK : WF_CHUNK;
+}
+
+/* Where the bytes are, and the number of the message's first chunk. */
+struct wf_pipe_place {
+	struct wf_f_place head, data;
+	uint32_t base, chunk;           /* bytes of a chunk, but for the last */
+};
+
+struct wf_ticket {
+	_Alignas(WF_PAIR) _Atomic uint64_t word;        /* serial << 32 | -err << 8 | WF_T_* */
+	/* A line that seldom changes: both look at it often. */
+	_Alignas(WF_LINE) _Atomic uint32_t writer, reader;      /* who is to be woken at which end: as face.sleeper */
+	_Atomic uint32_t ready;                         /* of what was not said in the announcement */
+	union {
+		struct wf_pipe_place pipe;
+		struct wf_flight flight;
+	};
+};
+
+struct wf_pipe_head {
+	_Alignas(WF_PAIR) _Atomic uint32_t read;        /* receiver: chunks emptied so far */
+	struct {
+		_Alignas(4 * WF_LINE) _Atomic uint32_t seq;     /* number + 1 when filled; apart, or the reader's core asks for the next ahead */
+	} chunk[WF_CHUNKS];
+};
+
+#define WF_WITH_BUFFER UINT32_MAX               /* a buffer, handed over when the message was taken */
+#define WF_WITH_PIPE (UINT32_MAX - 1)           /* the pipe is there already */
+
+enum { WF_A_WAITS = 1 /* its sender is to be woken when it is over, or chunks are free */, WF_A_OFFER = 2 /* out of a backlog, as asked for (seek.h) */ };
+
+/* What a cell of kind WF_FAR carries, before the payload if that is short. */
+struct wf_announcement {
+	struct wf_f_place ticket;
+	uint32_t serial, with;                          /* with: bytes of payload in the cell, all or none; or WF_WITH_* */
+	uint64_t len;
+	uint32_t waits, reserved;                       /* WF_A_* */
+};                                                      /* behind it: the payload, or a struct wf_pipe_place */
+
+static inline uint64_t wf_ticket_word(uint32_t serial, uint32_t state, int err)
+{
+	return (uint64_t)serial << 32 | (uint64_t)(uint32_t)-err << 8 | state;
+}
+
+#endif

@@ -1,0 +1,761 @@
+/* way.c - making, finding, shutting and reusing ways; their backlogs. See way.h. */
+#include "port/way.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mem/segment.h"
+#include "port/context.h"
+#include "port/deliver.h"
+#include "port/frames.h"
+#include "port/inway.h"
+#include "port/outgoing.h"
+#include "port/push.h"
+#include "port/request.h"
+#include "port/seek.h"
+#include "port/self.h"
+#include "port/table.h"
+
+#define CACHED 64               /* ways a thread remembers */
+#define BUCKETS 1024u
+#define KEYS_MOST 65536u
+
+static struct wf_lock ways_lock;
+static struct wf_way *bucket[BUCKETS];          /* under ways_lock: those that may be found */
+static struct wf_way *free_ways;                /* under ways_lock */
+static struct wf_way *_Atomic by_key[KEYS_MOST];        /* set under ways_lock, then constant */
+static uint32_t keys;                           /* under ways_lock */
+static struct wf_node owing;                    /* under wf_user_lock: ways with a backlog */
+static _Atomic bool dying;                      /* there may be ways to bury; a hint */
+
+static struct wf_face blind;                    /* of a way that is not attached: its gate is 0, which fits no way */
+
+struct wf_way_cache {
+	struct {
+		weft_id id;
+		weft_ctx context;
+		struct wf_way *way;
+		uint16_t who;
+	} at[CACHED];
+};
+
+#define SHARED ((struct wf_self *)(void *)&blind)
+
+/* [any] Before the tail is written by anybody but its solo user: S1. */
+static void share(struct wf_way *w)
+{
+	if (!atomic_load_explicit(&w->solo, memory_order_relaxed) || atomic_load_explicit(&w->solo, memory_order_relaxed) == &wf_self)
+		return;
+	atomic_store_explicit(&w->solo, NULL, memory_order_relaxed);
+	wf_fence_heavy();                                                       /* F1 */
+	while (atomic_load_explicit(&w->in, memory_order_acquire))
+		sched_yield();
+	wf_fence_heavy();
+}
+
+void wf_way_solo(struct wf_way *w)
+{
+	if (!wf_fence_free)
+		return;
+	wf_lock(&wf_user_lock);         /* nobody flushes, queues or unqueues */
+	wf_lock(&ways_lock);            /* nobody finds, shuts or grows it */
+	if (w->user == &wf_self && !w->backlogged && !(atomic_load_explicit(&w->tail, memory_order_relaxed) & WF_WAY_STOPS))
+		atomic_store_explicit(&w->solo, &wf_self, memory_order_relaxed);
+	wf_unlock(&ways_lock);
+	wf_unlock(&wf_user_lock);
+}
+
+static uint32_t hash(weft_id id, weft_ctx context)
+{
+	uint64_t h = id * UINT64_C(0x9e3779b97f4a7c15) ^ context * UINT64_C(0xd6e8feb86659fd93);
+
+	return (uint32_t)(h >> 32);
+}
+
+static uint32_t process_of(weft_id id)
+{
+	return (uint32_t)(id >> 32) & 0xfffff;
+}
+
+static bool is_to(struct wf_way *w, weft_id id, weft_ctx context)
+{
+	return atomic_load_explicit(&w->id, memory_order_relaxed) == id &&
+	       atomic_load_explicit(&w->context, memory_order_relaxed) == context;
+}
+
+struct wf_way *wf_way_recall(weft_id id, uint16_t *ret_who)
+{
+	struct wf_way_cache *c = wf_self.ways;
+	uint32_t i = hash(id, 0) % CACHED;
+
+	if (!c || c->at[i].id != id || c->at[i].context)
+		return NULL;
+	wf_self.last_to = id;
+	wf_self.last_way = c->at[i].way;
+	*ret_who = wf_self.last_who = c->at[i].who;
+	return wf_self.last_way;
+}
+
+static struct wf_way **place_locked(weft_id id, weft_ctx context)
+{
+	struct wf_way **at = &bucket[hash(id, context) % BUCKETS];
+
+	while (*at && !is_to(*at, id, context))
+		at = &(*at)->next;
+	return at;
+}
+
+static struct wf_f_place place(const void *mem)
+{
+	struct wf_place p = { 0 };
+
+	wf_place_of(mem, &p);
+	return (struct wf_f_place){ .segment = p.segment, .at = (uint32_t)(p.offset / 64) };
+}
+
+static uint64_t proto_hash(const struct weft_proto *proto)
+{
+	return proto ? wf_ctx_of_text(proto->name) : 0;
+}
+
+static bool tell_ring(struct wf_way *w)
+{
+	struct wf_f_ring f = {
+		.key = w->key, .who = w->who,
+		.id = atomic_load_explicit(&w->id, memory_order_relaxed),
+		.context = atomic_load_explicit(&w->context, memory_order_relaxed),
+		.box = place(w->box), .cells = place(w->cells),
+		.proto = proto_hash(w->proto), .head_len = w->proto ? w->proto->head_len : 0,
+	};
+
+	return wf_frame_send(w->peer, WF_F_RING, &f, sizeof(f));
+}
+
+static void tell_way(struct wf_way *w, uint32_t what, uint32_t pos)
+{
+	struct wf_f_way f = { .key = w->key, .who = w->who, .pos = pos };
+
+	wf_frame_send(w->peer, what, &f, sizeof(f));
+}
+
+static void put_buffers(struct wf_way *w)
+{
+	struct weft_buf **b[] = { &w->box_buf, &w->cells_buf, &w->arena_buf };
+
+	for (int i = 0; i < 3; i++) {
+		if (*b[i])
+			wf_buf_release(*b[i]);
+		*b[i] = NULL;
+	}
+	atomic_store_explicit(&w->arena, NULL, memory_order_relaxed);
+}
+
+static int get_buffers(struct wf_way *w)
+{
+	int r = wf_buf_alloc(sizeof(struct wf_box), &w->box_buf);
+
+	if (r == 0)
+		r = wf_buf_alloc(WF_WAY_CELLS * sizeof(struct wf_cell), &w->cells_buf);
+	if (r < 0) {
+		put_buffers(w);
+		return weft_fail(-ENOMEM, "no memory for a mailbox of another process");
+	}
+	w->box = w->box_buf->data;
+	w->cells = w->cells_buf->data;
+	memset(w->box, 0, sizeof(*w->box));
+	for (uint32_t i = 0; i < WF_WAY_CELLS; i++)
+		atomic_store_explicit(&w->cells[i].seq, 0, memory_order_relaxed);       /* looks old: positions begin at 0 */
+	return 0;
+}
+
+static struct wf_way *new_locked(void)
+{
+	struct wf_way *w = free_ways;
+
+	if (w) {
+		free_ways = w->next;
+		return w;
+	}
+	if (keys == KEYS_MOST)
+		return NULL;
+	w = aligned_alloc(WF_PAIR, (sizeof(*w) + WF_PAIR - 1) & ~(size_t)(WF_PAIR - 1));
+	if (!w)
+		return NULL;
+	memset(w, 0, sizeof(*w));
+	w->key = keys;
+	atomic_store_explicit(&w->face, &blind, memory_order_relaxed);
+	atomic_store_explicit(&by_key[keys++], w, memory_order_release);
+	return w;
+}
+
+/* A way to (@id, @context) of @peer, which waits until it is attached. */
+static int make_locked(struct wf_peer *peer, bool met, weft_id id, weft_ctx context, const struct weft_proto *proto,
+		       struct wf_way **ret_way)
+{
+	struct wf_way *w = new_locked();
+	int r;
+
+	if (!w)
+		return weft_fail(-ENOMEM, "no memory for the way to a port of another process");
+	r = get_buffers(w);
+	if (r < 0) {
+		w->next = free_ways;
+		free_ways = w;
+		return r;
+	}
+	w->who = (uint16_t)((w->who + 1) & 0xfff);
+	w->peer = peer;
+	w->strong = peer->strong;
+	w->proto = proto;
+	w->told = false;
+	w->user = NULL;
+	atomic_store_explicit(&w->solo, NULL, memory_order_relaxed);
+	atomic_store_explicit(&w->face, &blind, memory_order_relaxed);
+	atomic_store_explicit(&w->gate, 1, memory_order_relaxed);
+	atomic_store_explicit(&w->seen, 0, memory_order_relaxed);
+	atomic_store_explicit(&w->id, id, memory_order_relaxed);
+	atomic_store_explicit(&w->context, context, memory_order_relaxed);
+	/* release: all of the above, to who finds it by the cache and claims. */
+	atomic_store_explicit(&w->tail, WF_WAY_WAITS | (uint64_t)w->who << 48, memory_order_release);
+	if (met) {
+		w->strong = peer->strong;
+		w->told = tell_ring(w);
+		if (!w->told) {
+			put_buffers(w);
+			atomic_store_explicit(&w->id, 0, memory_order_relaxed);
+			w->next = free_ways;
+			free_ways = w;
+			if (wf_peer_died(peer->process))
+				return weft_fail(-ESRCH, "process %u is gone", peer->process);
+			return weft_fail(-ENOMEM, "no memory to tell process %u of a mailbox", peer->process);
+		}
+	}
+	w->next = NULL;
+	*place_locked(id, context) = w;
+	*ret_way = w;
+	return 0;
+}
+
+static bool slot_lives(struct wf_peer *peer, weft_id id)
+{
+	uint32_t local = (uint32_t)id & (WF_SLOTS - 1);
+	uint64_t word;
+
+	if (local >= atomic_load_explicit(&peer->board->slots, memory_order_acquire))
+		return false;
+	word = atomic_load_explicit(&peer->board->slot[local], memory_order_acquire);   /* B2 */
+	return word && (word & 0xfff) == ((id >> WF_LOCAL_BITS) & 0xfff);
+}
+
+bool wf_far_lives(weft_id id)
+{
+	struct wf_peer *peer;
+	int r = id >> 52 ? -ESRCH : wf_peer_get(process_of(id), &peer);
+
+	return r == -EAGAIN || (r == 0 && slot_lives(peer, id));
+}
+
+int wf_far_watch(weft_id id)
+{
+	struct wf_peer *peer;
+	struct wf_face *face;
+	uint32_t local = (uint32_t)id & (WF_SLOTS - 1);
+	int r = id >> 52 ? -ESRCH : wf_peer_get(process_of(id), &peer);
+
+	if (r == -EAGAIN)
+		return 0;               /* not there yet; its death will be told */
+	if (r < 0 || !slot_lives(peer, id))
+		return -ESRCH;
+	if (!local)
+		return 0;               /* a process: the agent tells */
+	face = wf_face_of(peer->board, (uint32_t)(atomic_load_explicit(&peer->board->slot[local], memory_order_acquire) >> 12) - 1);
+	if (!face)
+		return -ESRCH;
+	if (!atomic_load_explicit(&face->watched, memory_order_relaxed)) {
+		/* F1: the closer empties its slot, passes a heavy fence and looks at watched. Rare: a full fence. */
+		atomic_store_explicit(&face->watched, 1, memory_order_relaxed);
+		wf_fence_slow();
+	}
+	return slot_lives(peer, id) ? 0 : -ESRCH;
+}
+
+static void remember(weft_id id, weft_ctx context, struct wf_way *w, uint16_t who)
+{
+	uint32_t i = hash(id, context) % CACHED;
+
+	if (!wf_self.ways)
+		wf_self.ways = calloc(1, sizeof(*wf_self.ways));
+	if (!wf_self.ways)
+		return;
+	wf_self.ways->at[i].id = id;
+	wf_self.ways->at[i].context = context;
+	wf_self.ways->at[i].way = w;
+	wf_self.ways->at[i].who = who;
+	if (wf_self.last_to == id)
+		wf_self.last_to = 0;
+}
+
+int wf_way_find(weft_id id, weft_ctx context, const struct weft_proto *proto, struct wf_way **ret_way, uint16_t *ret_who)
+{
+	struct wf_way_cache *c = wf_self.ways;
+	uint32_t i = hash(id, context) % CACHED;
+	struct wf_peer *peer;
+	struct wf_way *w;
+	uint32_t state;
+	int r, met;
+
+	if (c && c->at[i].id == id && c->at[i].context == context && is_to(c->at[i].way, id, context) &&
+	    c->at[i].who == c->at[i].way->who) {
+		*ret_way = c->at[i].way;
+		*ret_who = c->at[i].who;
+		return 0;
+	}
+	if (id >> 52)
+		return weft_fail(-ESRCH, "no thread, process or port of that id");
+	met = wf_peer_get(process_of(id), &peer);
+	if (met < 0 && met != -EAGAIN)
+		return met;
+	if (met == 0 && !slot_lives(peer, id))
+		return weft_fail(-ESRCH, "no thread, process or port of that id");
+	wf_lock(&ways_lock);
+	/* Again, and under the lock that wf_ways_joined and wf_ways_dead pass: they have run, or they will find this way. */
+	state = atomic_load_explicit(&peer->state, memory_order_acquire);
+	w = *place_locked(id, context);
+	if (w)
+		r = 0;
+	else if (state == WF_PEER_DEAD)
+		r = weft_fail(-ESRCH, "process %u is gone", peer->process);
+	else
+		r = make_locked(peer, state == WF_PEER_MET, id, context, proto, &w);
+	if (r == 0) {
+		*ret_way = w;
+		*ret_who = w->who;
+		if (w->user != &wf_self) {
+			w->user = w->user ? SHARED : &wf_self;
+			share(w);
+		}
+	}
+	wf_unlock(&ways_lock);
+	if (r == 0)
+		remember(id, context, w, *ret_who);
+	return r;
+}
+
+void wf_ways_forget(struct wf_way_cache *c)
+{
+	free(c);
+}
+
+void wf_way_bell(struct wf_way *w, uint32_t sleeper)
+{
+	struct wf_face *face;
+	struct wf_f_word f;
+	struct wf_peer *peer;
+	bool ring;
+
+	if (sleeper != WF_SLEEPS_LISTENER) {
+		wf_peer_wake(w->peer, sleeper);
+		return;
+	}
+	/* What we have published may have been read since, and the way gone: its box is there while it is not shut. One that is shut is read to
+	 * its end without a bell. */
+	wf_lock(&ways_lock);
+	peer = w->peer;
+	face = atomic_load_explicit(&w->face, memory_order_relaxed);
+	/* acq_rel: who takes it drains after; a message published before is seen then, or we send a frame. */
+	ring = !(atomic_load_explicit(&w->tail, memory_order_relaxed) & WF_WAY_SHUT) && face != &blind &&
+	       !atomic_exchange_explicit(&w->box->rung, 1, memory_order_acq_rel);
+	wf_unlock(&ways_lock);
+	f.word = (uint64_t)(face - peer->board->face);
+	if (ring)
+		wf_frame_send(peer, WF_F_BELL, &f, sizeof(f));
+}
+
+/* Out of what can be found; its backlog ends with @err. Its memory waits for GONE. [no lock] */
+static void shut(struct wf_way *w, uint16_t who, int err)
+{
+	struct weft_req *r;
+	struct wf_way **at;
+	uint64_t t;
+
+	wf_lock(&ways_lock);
+	t = atomic_load_explicit(&w->tail, memory_order_relaxed);
+	if (WF_WAY_INCARNATION(t) != who || t & WF_WAY_SHUT) {
+		wf_unlock(&ways_lock);
+		return;
+	}
+	atomic_store_explicit(&w->why, err == -EPROTO ? err : -ESRCH, memory_order_relaxed);
+	share(w);
+	atomic_store_explicit(&w->solo, NULL, memory_order_relaxed);
+	/* acq_rel: no claim after it. */
+	atomic_fetch_or_explicit(&w->tail, WF_WAY_SHUT, memory_order_acq_rel);
+	at = place_locked(atomic_load_explicit(&w->id, memory_order_relaxed), atomic_load_explicit(&w->context, memory_order_relaxed));
+	if (*at == w)
+		*at = w->next;
+	atomic_store_explicit(&w->id, 0, memory_order_relaxed);
+	wf_unlock(&ways_lock);
+	wf_lock(&wf_user_lock);
+	for (int i = 0; i < WF_PRIOS; i++)
+		while (!wf_list_empty(&w->backlog[i])) {
+			r = wf_of(w->backlog[i].next, struct weft_req, spill);
+			wf_way_unqueue_locked(w, r);
+			wf_push_end_locked(r, err);
+		}
+	wf_unlock(&wf_user_lock);
+}
+
+static void recycle(struct wf_way *w)
+{
+	wf_lock(&ways_lock);
+	if (!w->box_buf) {              /* by another: it was told to be gone, and then its process died */
+		wf_unlock(&ways_lock);
+		return;
+	}
+	put_buffers(w);
+	w->next = free_ways;
+	free_ways = w;
+	wf_unlock(&ways_lock);
+}
+
+static int make_arena(struct wf_way *w, uint16_t who)
+{
+	struct wf_claimed c = { .cell = NULL };
+	struct weft_buf *b;
+	struct wf_f_place at;
+	int r, claim;
+
+	if (atomic_load_explicit(&w->arena, memory_order_acquire))
+		return -EINTR;
+	r = wf_buf_alloc(WF_ARENA_BYTES, &b);
+	if (r < 0)
+		return -ENOBUFS;                /* announce instead */
+	wf_lock(&ways_lock);
+	if (atomic_load_explicit(&w->arena, memory_order_relaxed)) {
+		wf_unlock(&ways_lock);
+		wf_buf_release(b);
+		return -EINTR;
+	}
+	claim = wf_way_claim(w, who, 0, WF_WAY_BACKLOG, &c);
+	if (claim == WF_CLAIMED) {
+		at = place(b->data);
+		c.cell->kind = WF_GROWN;
+		c.cell->flags = 0;
+		c.cell->len = c.cell->index = 0;
+		c.cell->src = c.cell->tag = 0;
+		memcpy(c.cell->body + (w->proto ? WF_HEAD_ROOM : 0), &at, sizeof(at));      /* where a payload is looked for */
+		w->arena_buf = b;
+		/* release: that its cell comes before those of what lies in it. */
+		atomic_store_explicit(&w->arena, b->data, memory_order_release);
+	}
+	wf_unlock(&ways_lock);
+	if (claim == WF_CLAIMED) {
+		wf_way_publish(w, &c);
+		return -EINTR;
+	}
+	wf_buf_release(b);
+	return claim == WF_CLAIM_BARE ? -EINTR : wf_way_refused(w, who, claim);
+}
+
+/* Of incarnation @who, by the tail @t: why it is no more; 0: it is. One that was renumbered and not used anew still knows. */
+static int ended(struct wf_way *w, uint16_t who, uint64_t t)
+{
+	uint16_t now = WF_WAY_INCARNATION(t);
+
+	if (t & WF_WAY_SHUT && (now == who || now == ((who + 1) & 0xfff)))
+		return atomic_load_explicit(&w->why, memory_order_relaxed);
+	return now == who ? 0 : -ESRCH;
+}
+
+int wf_way_refused(struct wf_way *w, uint16_t who, int claim)
+{
+	struct wf_face *face = atomic_load_explicit(&w->face, memory_order_acquire);
+	uint64_t gate, mine = atomic_load_explicit(&w->gate, memory_order_acquire);
+	uint64_t t = atomic_load_explicit(&w->tail, memory_order_acquire);
+
+	switch (claim) {
+	case WF_CLAIM_FULL:
+		return -EAGAIN;
+	case WF_CLAIM_BARE:
+		return make_arena(w, who);
+	case WF_CLAIM_OTHER:
+	case WF_CLAIM_FLAGS:
+		if (ended(w, who, t))
+			return ended(w, who, t);
+		return t & WF_WAY_STOPS ? -EAGAIN : -EINTR;
+	default:
+		break;
+	}
+	gate = atomic_load_explicit(&face->gate, memory_order_acquire);         /* B1 */
+	if (face == &blind || gate == mine)
+		return -EINTR;
+	if (gate >> 32 != mine >> 32 || !(gate & WF_GATE_OPEN))
+		return -ESRCH;
+	return -ENOBUFS;
+}
+
+void wf_way_stale(struct wf_way *w, uint16_t who)
+{
+	shut(w, who, -ECONNRESET);
+}
+
+int wf_way_queue_locked(struct wf_way *w, uint16_t who, struct weft_req *r)
+{
+	uint64_t t = atomic_load_explicit(&w->tail, memory_order_relaxed);
+
+	wf_assert_held(&wf_user_lock);
+	if (ended(w, who, t))
+		return ended(w, who, t);
+	share(w);
+	atomic_store_explicit(&w->solo, NULL, memory_order_relaxed);    /* whoever flushes writes the tail */
+	wf_list_add(&w->backlog[r->prio + WF_PRIOS / 2], &r->spill);
+	if (w->backlogged++ == 0)
+		wf_list_add(&owing, &w->owing);
+	atomic_fetch_or_explicit(&w->tail, WF_WAY_BACKLOG, memory_order_relaxed);       /* nothing overtakes from here on */
+	return 0;
+}
+
+void wf_way_unqueue_locked(struct wf_way *w, struct weft_req *r)
+{
+	wf_assert_held(&wf_user_lock);
+	wf_list_del(&r->spill);
+	if (--w->backlogged == 0) {
+		wf_list_del(&w->owing);
+		/* release: what follows in the ring follows what was taken from the list. */
+		atomic_fetch_and_explicit(&w->tail, ~WF_WAY_BACKLOG, memory_order_release);
+	}
+}
+
+static struct weft_req *first_locked(struct wf_way *w)
+{
+	for (int i = WF_PRIOS; i-- > 0;)
+		if (!wf_list_empty(&w->backlog[i]))
+			return wf_of(w->backlog[i].next, struct weft_req, spill);
+	return NULL;
+}
+
+/* The reader is to say when there is room: true if there is by now. [wf_user_lock, with a backlog: it is not gone] */
+static bool ask_for_room_locked(struct wf_way *w)
+{
+	uint64_t before = atomic_load_explicit(&w->seen, memory_order_relaxed);
+
+	atomic_store_explicit(&w->box->starved, 1, memory_order_relaxed);
+	wf_fence_heavy_far();                                                   /* F1: the reader publishes its head, then looks */
+	return (atomic_load_explicit(&w->box->head, memory_order_acquire) ^ before) << 16 != 0;        /* but for its incarnation */
+}
+
+void wf_way_flush(struct wf_way *w)
+{
+	struct weft_req *r;
+	bool asked = false, more;
+
+	do {
+		int err;
+
+		wf_lock(&wf_user_lock);
+		r = first_locked(w);
+		/* What it takes to write it is in the request; its end may follow at once. */
+		err = r ? wf_push_write_locked(w, r) : -ESRCH;
+		more = err == 0;
+		if (err == -EAGAIN && !asked && !(atomic_load_explicit(&w->tail, memory_order_relaxed) & WF_WAY_WAITS)) {
+			asked = true;
+			more = ask_for_room_locked(w);
+		}
+		wf_unlock(&wf_user_lock);
+	} while (more);
+}
+
+void wf_ways_flush(void)
+{
+	struct wf_way *w;
+	uint32_t n = 0;
+
+	for (;; n++) {
+		struct wf_node *at;
+		uint32_t i = 0;
+
+		wf_lock(&wf_user_lock);
+		for (at = owing.next; at && at != &owing && i < n; at = at->next)
+			i++;
+		w = at && at != &owing ? wf_of(at, struct wf_way, owing) : NULL;
+		wf_unlock(&wf_user_lock);
+		if (!w)
+			return;
+		wf_way_flush(w);
+	}
+}
+
+bool wf_ways_owe(void)
+{
+	bool owes;
+
+	wf_lock(&wf_user_lock);
+	owes = !wf_list_empty(&owing);
+	wf_unlock(&wf_user_lock);
+	return owes;
+}
+
+/* The way a frame of @peer means, or NULL: no such, or no longer. */
+static struct wf_way *way_of(struct wf_peer *peer, uint32_t key, uint32_t who)
+{
+	struct wf_way *w = key < KEYS_MOST ? atomic_load_explicit(&by_key[key], memory_order_acquire) : NULL;
+
+	return w && w->peer == peer && w->who == who ? w : NULL;
+}
+
+void wf_way_attached(struct wf_peer *peer, const struct wf_f_attached *f)
+{
+	struct wf_way *w = way_of(peer, f->key, f->who);
+	struct wf_face *face = wf_face_of(peer->board, f->face);
+
+	if (!w || !face)
+		return;
+	wf_lock(&ways_lock);            /* it does not become solo meanwhile */
+	share(w);
+	atomic_store_explicit(&w->gate, f->gate, memory_order_relaxed);
+	atomic_store_explicit(&w->face, face, memory_order_release);
+	atomic_fetch_and_explicit(&w->tail, ~WF_WAY_WAITS, memory_order_release);
+	wf_unlock(&ways_lock);
+	wf_way_flush(w);
+}
+
+/* What ended it is said once: said again it means no way. */
+static void renumber(struct wf_way *w)
+{
+	w->who = (uint16_t)((w->who + 1) & 0xfff);
+	atomic_store_explicit(&w->tail, WF_WAY_SHUT | (uint64_t)w->who << 48, memory_order_relaxed);
+}
+
+void wf_way_told(struct wf_peer *peer, uint32_t what, const struct wf_f_way *f)
+{
+	struct wf_way *w = way_of(peer, f->key, f->who);
+
+	if (!w)
+		return;
+	switch (what) {
+	case WF_F_REFUSED:
+		/* Only of one that waits: nobody has written into it. */
+		if (atomic_load_explicit(&w->tail, memory_order_relaxed) & WF_WAY_WAITS) {
+			shut(w, w->who, f->err < 0 && f->err > -4096 ? f->err : -ESRCH);
+			renumber(w);
+			recycle(w);
+		}
+		break;
+	case WF_F_CLOSED:
+		shut(w, w->who, -ECONNRESET);
+		tell_way(w, WF_F_SHUT, (uint32_t)atomic_load_explicit(&w->tail, memory_order_acquire));
+		break;
+	case WF_F_GONE:
+		if (atomic_load_explicit(&w->tail, memory_order_relaxed) & WF_WAY_SHUT) {
+			renumber(w);
+			recycle(w);
+		}
+		break;
+	default:
+		wf_way_flush(w);
+	}
+}
+
+/* What was said of a process reaches who makes a way to it from now on; who was first has made it. */
+static void pass_makers(void)
+{
+	wf_lock(&ways_lock);
+	wf_unlock(&ways_lock);
+}
+
+bool wf_ways_joined(struct wf_peer *peer)
+{
+	bool all = true;
+
+	pass_makers();
+	for (uint32_t i = 0; i < KEYS_MOST; i++) {
+		struct wf_way *w = atomic_load_explicit(&by_key[i], memory_order_acquire);
+
+		if (!w)
+			break;
+		wf_lock(&ways_lock);
+		if (w->peer == peer && !w->told && atomic_load_explicit(&w->id, memory_order_relaxed)) {
+			w->strong = peer->strong;
+			w->told = tell_ring(w);
+			all &= w->told;
+		}
+		wf_unlock(&ways_lock);
+	}
+	return all;
+}
+
+void wf_ways_end(uint32_t process, int err)
+{
+	pass_makers();
+	for (uint32_t i = 0; i < KEYS_MOST; i++) {
+		struct wf_way *w = atomic_load_explicit(&by_key[i], memory_order_acquire);
+
+		if (!w)
+			break;
+		if (w->peer && w->peer->process == process) {
+			shut(w, w->who, err);
+			atomic_store_explicit(&dying, true, memory_order_relaxed);
+		}
+	}
+	wf_ways_bury();
+}
+
+/* Every cell of a shut way that was claimed has been published: no thread of ours writes there any more. */
+static bool is_quiet(struct wf_way *w)
+{
+	uint32_t end = (uint32_t)atomic_load_explicit(&w->tail, memory_order_acquire);
+
+	for (uint32_t pos = end - WF_WAY_CELLS; pos != end; pos++) {
+		uint32_t seq = atomic_load_explicit(&w->cells[pos % WF_WAY_CELLS].seq, memory_order_acquire);
+
+		if (seq != pos + 1 && (seq || pos < end))       /* 0 in one never used: its position lies before the first */
+			return false;
+	}
+	return true;
+}
+
+/* Nobody reads them: nobody will say that they are gone. */
+int wf_ways_bury(void)
+{
+	int left = 0;
+
+	if (!atomic_exchange_explicit(&dying, false, memory_order_relaxed))
+		return 0;
+	for (uint32_t i = 0; i < KEYS_MOST; i++) {
+		struct wf_way *w = atomic_load_explicit(&by_key[i], memory_order_acquire);
+
+		if (!w)
+			break;
+		if (!w->box_buf || !(atomic_load_explicit(&w->tail, memory_order_relaxed) & WF_WAY_SHUT) ||
+		    (w->told && !wf_peer_died(w->peer->process)))
+			continue;
+		if (is_quiet(w))
+			recycle(w);
+		else
+			left++;
+	}
+	if (left)
+		atomic_store_explicit(&dying, true, memory_order_relaxed);
+	return left;
+}
+
+void wf_way_seek(struct wf_peer *peer, const struct wf_f_seek *f)
+{
+	struct wf_way *w = way_of(peer, f->key, f->who);
+	struct weft_req *r;
+
+	if (!w)
+		return;
+	wf_lock(&wf_user_lock);
+	r = wf_seek(w, f->want);
+	if (r)
+		wf_push_offer_locked(w, r);
+	wf_unlock(&wf_user_lock);
+}
+
+void wf_ways_show(struct wf_roots *roots)
+{
+	roots->ways = (uintptr_t)by_key;
+	roots->ways_most = KEYS_MOST;
+}

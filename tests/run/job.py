@@ -1,0 +1,185 @@
+"""job.py - what the tests of `weft run` have in common.
+
+   TEST WEFT PLAYER OTHER_PLAYER [WORD...]
+
+Every case is a sentence. After each one nothing may be left: no process that was started by it (each carries a mark in its
+environment), and no descriptor here. TEST_SCALE multiplies counts; words select cases by what they contain.
+"""
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+import uuid
+
+WEFT, PLAYER, OTHER = (os.path.abspath(path) for path in sys.argv[1:4])
+SCALE = float(os.environ.get("TEST_SCALE") or 1)
+LIMIT = 60              # seconds a job may take before it counts as hung
+GONE = 5                # seconds within which everything is gone after a kill
+MARK = "WEFT_TEST_MARK"
+
+cases = []
+wrong = []
+
+
+class Skipped(Exception):
+    pass
+
+
+def case(function):
+    cases.append(function)
+    return function
+
+
+def check(what, *about):
+    if not what:
+        wrong.append("line %d: %s" % (sys._getframe(1).f_lineno, " ".join(repr(thing) for thing in about)))
+    return what
+
+
+def scaled(count):
+    return max(1, int(count * SCALE))
+
+
+def marked(mark):
+    """pids of the processes that carry @mark, zombies not counted."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/environ", "rb") as file:
+                    if f"{MARK}={mark}".encode() in file.read().split(b"\0"):
+                        found.append(int(entry))
+            except OSError:
+                pass
+    return found
+
+
+def wait_for(condition, seconds=LIMIT):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+class Job:
+    """A job under way: `weft run` with the output read beside it."""
+
+    def __init__(self, *command, stdin=subprocess.DEVNULL, environment=None, **how):
+        self.mark = uuid.uuid4().hex
+        self.out, self.err = b"", b""
+        self.process = subprocess.Popen([WEFT, "run", *map(str, command)], stdin=stdin, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, env={**os.environ, MARK: self.mark, **(environment or {})},
+                                        **how)
+        self.readers = [threading.Thread(target=self.read, args=name, daemon=True)
+                        for name in (("out", self.process.stdout), ("err", self.process.stderr))]
+        for reader in self.readers:
+            reader.start()
+
+    def read(self, name, stream):
+        while data := os.read(stream.fileno(), 65536):
+            setattr(self, name, getattr(self, name) + data)
+
+    def lines(self):
+        return self.out.decode().splitlines()
+
+    def says(self, *lines):
+        """Waits until all @lines were printed."""
+        return check(wait_for(lambda: all(line in self.lines() for line in lines)), lines, self.out, self.err)
+
+    def agent(self):
+        """The agent's pid, once it is there: the launcher's child."""
+        def children():
+            return [pid for pid in marked(self.mark) if parent_of(pid) == self.process.pid]
+        wait_for(children)
+        return children()[0]
+
+    def end(self, seconds=LIMIT):
+        """The exit code; None: it had to be killed."""
+        try:
+            code = self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            code = None
+            check(False, "no end", self.out[-2000:], self.err[-2000:])
+            for pid in marked(self.mark):
+                os.kill(pid, signal.SIGKILL)
+            self.process.wait()
+        self.nothing_left()
+        for reader in self.readers:
+            reader.join(LIMIT)
+        self.process.stdout.close()
+        self.process.stderr.close()
+        return code
+
+    def nothing_left(self):
+        if not wait_for(lambda: not marked(self.mark), GONE):
+            left = marked(self.mark)
+            check(False, "left behind", [(pid, command_of(pid)) for pid in left])
+            for pid in left:
+                os.kill(pid, signal.SIGKILL)
+
+
+def parent_of(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="latin-1") as file:
+            return int(file.read().rsplit(")", 1)[1].split()[1])
+    except (OSError, IndexError):
+        return None
+
+
+def state_of(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="latin-1") as file:
+            return file.read().rsplit(")", 1)[1].split()[0]
+    except (OSError, IndexError):
+        return None
+
+
+def command_of(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read().replace(b"\0", b" ").decode()
+    except OSError:
+        return "?"
+
+
+def run(*command, **how):
+    """(exit code, output, errors) of a job, as text."""
+    job = Job(*command, **how)
+    code = job.end()
+    return code, job.out.decode(), job.err.decode()
+
+
+def play(count, *ops, **how):
+    return run("-n", count, PLAYER, *ops, **how)
+
+
+def descriptors():
+    return sorted(fd for fd in os.listdir("/proc/self/fd") if os.path.lexists(f"/proc/self/fd/{fd}"))
+
+
+def main():
+    words, failed = sys.argv[4:], 0
+    chosen = [function for function in cases if not words or any(word in function.__name__ for word in words)]
+    for number, function in enumerate(chosen, 1):
+        wrong.clear()
+        before, skipped = descriptors(), ""
+        try:
+            function()
+        except Skipped as why:
+            skipped = f" # SKIP {why}"
+        except Exception:       # a case that breaks has failed, and the next is run
+            wrong.extend(traceback.format_exc().splitlines())
+        after = descriptors()
+        if len(after) > len(before):
+            wrong.append(f"descriptors left: {after} where {before} were")
+        for line in wrong[:20]:
+            print("#", line)
+        failed += bool(wrong)
+        print("not ok" if wrong else "ok", f"{number} - {function.__name__}{skipped}", flush=True)
+    print(f"1..{len(chosen)}")
+    return 1 if failed else 0
