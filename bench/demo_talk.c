@@ -5,10 +5,10 @@
  * Then one thread fills a buffer of 64 MiB and hands it to another, which finds every byte of it in
  * the very same memory; beside it, what one copy of as much would have taken.
  */
+#include "demo_large.h"
 #include "weft_link.h"
 
 #define TALKERS 4
-#define LARGE ((size_t)64 << 20)
 
 enum { TAG_HELLO = 1, TAG_LIST, TAG_GREETING, TAG_ANSWER, TAG_READY, TAG_LARGE, TAG_RECEIPT };
 
@@ -68,7 +68,7 @@ static void talk(void)
 	weft_id list[TALKERS] = { 0 };
 	pthread_t thread[TALKERS];
 
-	printf("threads exchange ids and talk:\n");
+	printf("threads of one process exchange ids and talk:\n");
 	for (uint64_t i = 0; i < TALKERS; i++) {
 		t[i] = (struct talker){ i, weft_self() };
 		thread[i] = thread_start(talker_main, &t[i]);
@@ -86,16 +86,6 @@ static void talk(void)
 }
 
 /* ---- 64 MiB ---- */
-
-static uint64_t sum_words(const void *mem, size_t n)
-{
-	const uint64_t *word = mem;
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < n / sizeof(*word); i++)
-		sum = (sum << 1 | sum >> 63) ^ word[i];
-	return sum;
-}
 
 struct receipt {
 	uint64_t when, sum; /* when the buffer was in hand; what is in it */
@@ -116,31 +106,6 @@ static void *taker_main(void *arg)
 	send_to(giver, TAG_RECEIPT, &receipt, sizeof(receipt));
 	must(weft_buf_put(buf), "weft_buf_put");
 	return NULL;
-}
-
-static void fill_words(void *mem, size_t n)
-{
-	uint64_t *word = mem;
-
-	for (size_t i = 0; i < n / sizeof(*word); i++)
-		word[i] = i * UINT64_C(0x9e3779b97f4a7c15);
-}
-
-static double copy_ns(size_t n)
-{
-	char *from = page_memory(n), *to = page_memory(n);
-	double ns[5];
-
-	for (size_t i = 0; i < COUNT(ns); i++) {
-		uint64_t start = clock_ns();
-
-		memcpy(to, from, n);
-		__asm__ volatile("" ::"r"(to) : "memory");
-		ns[i] = (double)(clock_ns() - start);
-	}
-	free(from);
-	free(to);
-	return median(ns, COUNT(ns));
 }
 
 static void hand_over(void)
@@ -167,7 +132,7 @@ static void hand_over(void)
 	pthread_join(taker, NULL);
 	if (receipt.sum != sum || receipt.where != where)
 		die("the 64 MiB did not arrive as they were sent");
-	printf("64 MiB change hands:\n"
+	printf("64 MiB change hands between threads:\n"
 	       "  handed over in %.1f us, the same memory, checksum %016llx on both sides;\n"
 	       "  one copy of as much takes %.0f us here\n",
 	       (double)(receipt.when - start) / 1e3, (unsigned long long)sum, copy_ns(LARGE) / 1e3);

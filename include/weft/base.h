@@ -43,17 +43,20 @@ struct weft_init_opts {
 };
 
 /**
- * weft_init - join the job; counted, so that layers may each call it.
+ * weft_init - join the job: that of the agent that started this process (weft run), else one of
+ * this process alone; counted, so that layers may each call it. Does not wait for the others.
  * @opts: NULL for all defaults. A second and later call ignores them.
  * Returns 0; -EINVAL for options that make no sense; -E2BIG for options of a newer weft;
- * -EOPNOTSUPP for a field not served yet; -ENOMEM; -ECHILD in a forked child.
+ * -EOPNOTSUPP for a field not served yet; -ENOMEM; -ECHILD in a forked child. In a job of several:
+ * -EACCES: refused, or this process has left before; -ECONNRESET: no agent answers; -ENOSYS, -EMFILE.
  * Threads: any, concurrently.
  */
 int weft_init(const struct weft_init_opts *opts);
 
 /**
  * weft_fini - leave the job. The last of the counted calls drains what is under way until
- * @until, cancels the rest, closes every port and ends weft's own thread.
+ * @until, cancels the rest, closes every port and ends weft's own thread. What was done towards
+ * other processes they still receive; for them this one is gone, and cannot come back.
  * Returns 0; -ETIMEDOUT (-EAGAIN with WEFT_NOW): left all the same, but something had to be cancelled;
  * -ENOTCONN: there was no weft_init; -EDEADLK in a callback.
  */

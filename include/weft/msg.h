@@ -1,11 +1,13 @@
 /* weft/msg.h - messages: plain memory, scattered memory, buffers.
  *
- * A send is done when its memory is free again; with WEFT_SYNC, when a receive has matched it.
+ * The peer may be in this process or in another one of the job.
+ * A send is done when its memory is free again; with WEFT_SYNC, when a receive has matched it. What
+ * is done is received even if its sender's process dies then.
  * From one port to one port, with one priority, messages arrive exactly once and in the order
  * in which the send calls happened before one another, whichever threads made them.
  * Memory: everything that happened before a send happens before what follows the receive of it;
  * what happened before the match of a WEFT_SYNC send happens before what follows its end.
- * A user's ThreadSanitizer sees both.
+ * A user's ThreadSanitizer sees both, inside a process.
  */
 #ifndef WEFT_MSG_H
 #define WEFT_MSG_H
@@ -70,7 +72,7 @@ struct __attribute__((aligned(16))) weft_op {   /* one transfer; weft does not c
 
 /**
  * weft_send - send @len bytes from port @from (NULL: my own) to @to; returns when @data is free again.
- * Returns 0; -ESRCH: @to is gone or never was; -ECONNRESET: its port closed under the operation;
+ * Returns 0; -ESRCH: @to is gone or never was; -ECONNRESET: its port closed, or its process died, under the operation;
  * -ETIMEDOUT, -EAGAIN (WEFT_NOW): taken back (a receive too short for it may have ended with -EMSGSIZE
  * meanwhile); -EINVAL: WEFT_ANY_TAG, NULL with a length, nobody as peer; -EPROTO: the two ports speak different protocols; -EDEADLK in a callback.
  */
@@ -80,7 +82,8 @@ int weft_send(struct weft_port *from, weft_id to, uint64_t tag, const void *data
  * weft_recv - receive at @at (NULL: my own) the first message from @from (or WEFT_ANY) with @tag
  * (or WEFT_ANY_TAG) into @cap bytes at @data.
  * Returns 0; -EMSGSIZE: longer than @cap (status.len tells), the message is still there;
- * -ESRCH: @from is gone or never was and has left nothing; -ECONNRESET: it ended while we waited;
+ * -ESRCH: @from is gone or never was and has left nothing; -ECONNRESET: it ended while we waited, or
+ * a process died whose message was being fetched (which is waited for whatever @until is);
  * -ETIMEDOUT, -EAGAIN; -EPERM: not this thread's port; -EINVAL; -EDEADLK in a callback;
  * -ECANCELED: the port was closed.
  */

@@ -25,7 +25,7 @@ typedef uint64_t weft_ctx;              /* 0: none; never used twice */
 enum {
 	WEFT_PORT_OWNED = 1,            /* only the opener receives */
 	WEFT_PORT_OBSERVE = 2,          /* groups: see and send, be no member */
-	WEFT_PORT_FRAGILE = 4           /* a member's death ends every pending and later operation on the port: -ECONNRESET */
+	WEFT_PORT_FRAGILE = 4           /* a member's end (or its process's) ends every pending and later operation on the port: -ECONNRESET */
 };
 
 struct weft_port_opts {
@@ -40,7 +40,7 @@ struct weft_port_opts {
 	uint32_t limit;                 /* posted operations under way before -EAGAIN; 0: no limit */
 	const struct weft_proto *proto; /* see match.h; NULL: matched by source and tag */
 	const char *cast;               /* how WEFT_ALL goes; not served yet */
-	weft_done_fn event;             /* told of WEFT_LEFT: a member ended; WEFT_LOST: a done send was not received */
+	weft_done_fn event;             /* told of WEFT_LEFT: a member or its process ended; WEFT_LOST: a done send was not received */
 	void *user;                     /* in the events' status */
 };
 
@@ -73,7 +73,7 @@ int weft_port_open(const struct weft_port_opts *opts, struct weft_port **ret_por
  */
 int weft_port_close(struct weft_port *port WEFT_TAKES, weft_time until);
 
-struct weft_port *weft_port_world(void);        /* [nb] the process's own; members: the processes started together. NULL: not joined */
+struct weft_port *weft_port_world(void);        /* [nb] the process's own; members: the processes started together, by rank. NULL: not joined */
 int weft_port_stat(const struct weft_port *port, struct weft_port_info *ret_info);      /* [nb] set its size. NULL port: my own */
 weft_id weft_port_member(const struct weft_port *port, uint32_t index);                 /* [nb] 0 if vacant */
 int weft_port_index(const struct weft_port *port, weft_id id);                          /* [nb] or -ENOENT */

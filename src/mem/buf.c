@@ -165,7 +165,7 @@ static inline int buf_drop(struct wf_buf *b)
 {
 	uint64_t word = WF_BUF_HELD;
 
-	if (wf_unlikely(!wf_word_swap(b, &word, WF_BUF_FREE, memory_order_acquire)))   /* E1 */
+	if (wf_unlikely(!wf_word_swap_hot(b, &word, WF_BUF_FREE)))      /* E1 */
 		return drop_slow(b, word);
 	wf_user_acquires(b);
 	buf_home(b);
@@ -245,7 +245,7 @@ int wf_buf_send_begin(struct weft_buf *buf, bool keep, struct weft_buf **ret_car
 		if (wf_unlikely(r < 0))
 			return r;
 		next = keep ? word + wf_count_one(WF_PHASE_SENDING) : WF_BUF_SENDING;
-	} while (!wf_word_swap(b, &word, next, memory_order_acquire));  /* E1 */
+	} while (!wf_word_swap_hot(b, &word, next));                    /* E1 */
 	wf_user_acquires(b);
 	if (keep)
 		return view_new(b, ret_carry);

@@ -31,6 +31,7 @@
 #include <weft/buf.h>
 
 #include "base/cpu.h"
+#include "base/fence.h"
 #include "mem/depot.h"
 
 enum {
@@ -120,6 +121,14 @@ struct wf_leaf {
 };
 extern _Atomic(struct wf_leaf *) wf_space_root[1 << WF_ROOT_BITS];
 
+/* T1 by dependency: the leaf's content by its address; what an entry names by that. Who asks with a handle that was given to him has its memory from
+ * there; for any other pointer old memory of ours says that it is none. No acquire: on aarch64 it would wait for this thread's release stores. */
+#if WF_TSAN
+#define WF_SPACE_LOAD memory_order_acquire
+#else
+#define WF_SPACE_LOAD memory_order_relaxed
+#endif
+
 /* [any] What lies at @addr, any address at all; 0: nothing of ours. */
 static inline uintptr_t wf_space_at(uintptr_t addr)
 {
@@ -127,12 +136,10 @@ static inline uintptr_t wf_space_at(uintptr_t addr)
 
 	if (wf_unlikely(addr >> WF_ADDR_BITS))
 		return 0;
-	leaf = atomic_load_explicit(&wf_space_root[addr >> (WF_CLASS_CHUNK + WF_LEAF_BITS)],
-				    memory_order_acquire);                                      /* T1 */
+	leaf = atomic_load_explicit(&wf_space_root[addr >> (WF_CLASS_CHUNK + WF_LEAF_BITS)], WF_SPACE_LOAD);      /* T1 */
 	if (wf_unlikely(!leaf))
 		return 0;
-	return atomic_load_explicit(&leaf->at[(addr >> WF_CLASS_CHUNK) % WF_LEAF_ENTRIES],
-				    memory_order_acquire);                                      /* T1 */
+	return atomic_load_explicit(&leaf->at[(addr >> WF_CLASS_CHUNK) % WF_LEAF_ENTRIES], WF_SPACE_LOAD);       /* T1 */
 }
 
 /* [any] @p as a handle that may be read, or NULL. Its state word tells the rest. */

@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/atomic.h"
 #include "base/tsan.h"
 #include "mem/space.h"
 
@@ -49,6 +50,20 @@ static inline void wf_word_set(struct wf_buf *b, uint64_t state)
 static inline bool wf_word_swap(struct wf_buf *b, uint64_t *word, uint64_t next, memory_order order)
 {
 	return atomic_compare_exchange_strong_explicit(&b->word, word, next, order, memory_order_relaxed);
+}
+
+/* The same with acquire, for the paths that are hot: by a fence behind it, as an acquiring instruction would wait on aarch64 for this thread's release
+ * stores, that is for the last message to reach the other core (ring.h). May fail for no reason: then *@word is as it was. */
+static inline bool wf_word_swap_hot(struct wf_buf *b, uint64_t *word, uint64_t next)
+{
+#if WF_TSAN
+	return wf_word_swap(b, word, next, memory_order_acquire);
+#else
+	if (!wf_cas64(&b->word, word, next))
+		return false;
+	atomic_thread_fence(memory_order_acquire);
+	return true;
+#endif
 }
 
 /* @v's buffer counts it by @phase from now on. Relaxed: only a view's end frees the memory. */

@@ -556,13 +556,11 @@ static void conclude(struct wf_far *f)
 	wf_recv_landed(r, err);
 }
 
-static bool step_one(struct wf_far *f)
+/* [busy, which goes] */
+static bool step_taken(struct wf_far *f)
 {
-	bool moved;
+	bool moved = step(f);
 
-	if (!wf_trylock(&f->busy))
-		return false;
-	moved = step(f);
 	if (f->over)
 		conclude(f);
 	else
@@ -605,13 +603,8 @@ void wf_far_step(struct weft_req *r)
 	if (f && (f->into != r || !wf_trylock(&f->busy)))
 		f = NULL;
 	wf_unlock(&wf_user_lock);
-	if (!f)
-		return;
-	step(f);
-	if (f->over)
-		conclude(f);
-	else
-		wf_unlock(&f->busy);
+	if (f)
+		step_taken(f);
 }
 
 void wf_far_name_locked(struct weft_req *r, uint32_t who)
@@ -622,6 +615,8 @@ void wf_far_name_locked(struct weft_req *r, uint32_t who)
 		name(f, who);
 }
 
+/* The first behind @n others that can be had, its busy taken. Under the lock, as conclude takes it out: one found outside of it may be over, or be
+ * another's by now. */
 static struct wf_far *nth(uint32_t n)
 {
 	struct wf_far *f = NULL;
@@ -629,8 +624,11 @@ static struct wf_far *nth(uint32_t n)
 
 	wf_lock(&wf_user_lock);
 	for (struct wf_node *at = fetching.next; at && at != &fetching && !f; at = at->next)
-		if (i++ == n)
+		if (i++ >= n) {
 			f = wf_of(at, struct wf_far, link);
+			if (!wf_trylock(&f->busy))
+				f = NULL;
+		}
 	wf_unlock(&wf_user_lock);
 	return f;
 }
@@ -641,7 +639,7 @@ int wf_fars_step(void)
 	int moved = 0;
 
 	for (uint32_t n = 0; atomic_load_explicit(&active, memory_order_relaxed) && (f = nth(n)) != NULL; n++)
-		moved += step_one(f);
+		moved += step_taken(f);
 	return moved;
 }
 
@@ -650,14 +648,31 @@ bool wf_fars_active(void)
 	return atomic_load_explicit(&active, memory_order_relaxed) > 0;
 }
 
+static bool any_from(uint32_t process)
+{
+	bool any = false;
+
+	wf_lock(&wf_user_lock);
+	for (struct wf_node *at = fetching.next; at && at != &fetching && !any; at = at->next)
+		any = wf_of(at, struct wf_far, link)->peer->process == process;
+	wf_unlock(&wf_user_lock);
+	return any;
+}
+
 void wf_fars_dead(uint32_t process)
 {
 	struct wf_far *f;
 
-	(void)process;                  /* each step looks whether its sender lives */
-	for (uint32_t n = 0; (f = nth(n)) != NULL; n++)
-		while (f->into && f->peer->process == process && !f->over && !step_one(f))
-			sched_yield();
+	/* Each step finds that its sender is dead. One that somebody is at is stepped by him, or met again here. */
+	while (any_from(process)) {
+		for (uint32_t n = 0; (f = nth(n)) != NULL; n++) {
+			if (f->peer->process == process)
+				step_taken(f);
+			else
+				wf_unlock(&f->busy);
+		}
+		sched_yield();
+	}
 }
 
 void wf_fars_abort(struct weft_port *p)
@@ -665,11 +680,7 @@ void wf_fars_abort(struct weft_port *p)
 	struct wf_far *f;
 
 	for (uint32_t n = 0; (f = nth(n)) != NULL;) {
-		if (f->port != p || !f->into || !wf_trylock(&f->busy)) {
-			n++;
-			continue;
-		}
-		if (!f->over && f->port == p && f->into) {
+		if (f->port == p) {
 			f->over = true;
 			f->err = -ECANCELED;
 			conclude(f);

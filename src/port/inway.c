@@ -156,6 +156,15 @@ static int port_for(const struct wf_f_ring *f, struct weft_port **ret_port)
 	return 0;
 }
 
+static struct wf_inway *inway_new(void)
+{
+	struct wf_inway *w = aligned_alloc(WF_LINE, (sizeof(*w) + WF_LINE - 1) & ~(size_t)(WF_LINE - 1));
+
+	if (w)
+		memset(w, 0, sizeof(*w));
+	return w;
+}
+
 static struct wf_inway *take(struct wf_peer *peer, const struct wf_f_ring *f)
 {
 	struct wf_box *box = map(peer, &f->box, sizeof(*box));
@@ -169,9 +178,15 @@ static struct wf_inway *take(struct wf_peer *peer, const struct wf_f_ring *f)
 	if (w)
 		free_inways = w->next;
 	else if (!find_locked(peer, f->key, f->who))
-		w = aligned_alloc(WF_LINE, (sizeof(*w) + WF_LINE - 1) & ~(size_t)(WF_LINE - 1));
+		w = inway_new();
 	if (w) {
-		memset(w, 0, sizeof(*w));
+		/* Who looks at the port it was at before may still be looking at it: what he reads is stored, all else is blanked. */
+		atomic_store_explicit(&w->r.next, NULL, memory_order_relaxed);
+		atomic_store_explicit(&w->r.pos, 0, memory_order_relaxed);
+		w->r.arena_at = 0;
+		w->r.arena = NULL;
+		w->r.arena_last = false;
+		memset((char *)w + sizeof(w->r), 0, sizeof(*w) - sizeof(w->r));
 		atomic_store_explicit(&w->r.mask, WF_WAY_CELLS - 1, memory_order_relaxed);
 		atomic_store_explicit(&w->r.cells, cells, memory_order_relaxed);
 		w->r.head = &box->head;

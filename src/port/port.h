@@ -210,7 +210,7 @@ _Static_assert(sizeof(struct weft_port) % WF_PAIR == 0, "ports lie side by side"
 /* [any] Is there something at @p for whoever is inside? A hint; exact behind a heavy fence. */
 static inline bool wf_port_waiting(struct weft_port *p)
 {
-	for (struct wf_reader *r = &p->ring.reader; r; r = atomic_load_explicit(&r->next, memory_order_relaxed))
+	for (struct wf_reader *r = &p->ring.reader; r; r = atomic_load_explicit(&r->next, WF_DEPENDS))
 		if (wf_reader_waiting(r))
 			return true;
 	return wf_ring_spilled(&p->ring);

@@ -519,6 +519,15 @@ static bool step(struct wf_push *u, bool *ret_moved)
 	return true;
 }
 
+/* Did the port say that it has enough of our announcements? The box of a way that has ended is somebody else's memory. */
+static bool clogged(const struct outgoing *o)
+{
+	uint64_t t = atomic_load_explicit(&o->way->tail, memory_order_acquire);
+
+	return WF_WAY_INCARNATION(t) == o->who && !(t & WF_WAY_SHUT) &&
+	       atomic_load_explicit(&o->way->box->clogged, memory_order_relaxed);
+}
+
 /* [wf_user_lock] Announces @r through @w: 0, or as wf_way_refused. The cell tells of the ticket, and holds a short payload. */
 static int announce_locked(struct outgoing *o, struct weft_req *r, uint64_t allow, bool offer)
 {
@@ -531,7 +540,7 @@ static int announce_locked(struct outgoing *o, struct weft_req *r, uint64_t allo
 	bool never;
 	int claim;
 
-	if (!offer && atomic_load_explicit(&o->way->box->clogged, memory_order_relaxed))
+	if (!offer && clogged(o))
 		return WF_CLAIM_FULL;
 	if (offer)
 		a.waits |= WF_A_OFFER;
@@ -740,6 +749,13 @@ int wf_push_start(struct outgoing *o, struct weft_req *r)
 	u->buffer = o->buf;
 	u->sync = r->flags & (WEFT_SYNC | WEFT_RENDEZVOUS) || u->buffer;
 	wf_walk_begin(&u->walk, &u->mem);
+	/* Under the lock: when it expires it is announced or queued, or it would not be found. */
+	if (r->expires && wf_timer_add(r) < 0) {
+		r->push = NULL;
+		push_put_locked(u);
+		wf_unlock(&wf_user_lock);
+		return -ENOMEM;
+	}
 	/* What can go eagerly does, as soon as it can: a buffer that was announced would wait for a receive. */
 	if (!o->way->backlogged && !goes_eagerly(r))
 		err = announce(o, r, 0);

@@ -214,7 +214,7 @@ static int announce_once(struct outgoing *o, const struct weft_op *op, bool hand
 	r->at = o->to;
 	r->where = WF_IN_RING;          /* or spilled; from here on others may look at it */
 	join_sender(r);
-	if (r->expires)
+	if (r->expires && !o->way)
 		err = wf_timer_add(r);
 	if (err == 0)
 		err = o->way ? wf_push_start(o, r) : announce(o, r);

@@ -408,15 +408,15 @@ static void shut(struct wf_way *w, uint16_t who, int err)
 
 static void recycle(struct wf_way *w)
 {
+	wf_lock(&wf_user_lock);         /* who looks at its box under this lock has looked at its incarnation before */
 	wf_lock(&ways_lock);
-	if (!w->box_buf) {              /* by another: it was told to be gone, and then its process died */
-		wf_unlock(&ways_lock);
-		return;
+	if (w->box_buf) {               /* else by another: it was told to be gone, and then its process died */
+		put_buffers(w);
+		w->next = free_ways;
+		free_ways = w;
 	}
-	put_buffers(w);
-	w->next = free_ways;
-	free_ways = w;
 	wf_unlock(&ways_lock);
+	wf_unlock(&wf_user_lock);
 }
 
 static int make_arena(struct wf_way *w, uint16_t who)
@@ -600,8 +600,14 @@ bool wf_ways_owe(void)
 static struct wf_way *way_of(struct wf_peer *peer, uint32_t key, uint32_t who)
 {
 	struct wf_way *w = key < KEYS_MOST ? atomic_load_explicit(&by_key[key], memory_order_acquire) : NULL;
+	bool it;
 
-	return w && w->peer == peer && w->who == who ? w : NULL;
+	if (!w)
+		return NULL;
+	wf_lock(&ways_lock);
+	it = w->peer == peer && w->who == who;
+	wf_unlock(&ways_lock);
+	return it ? w : NULL;
 }
 
 void wf_way_attached(struct wf_peer *peer, const struct wf_f_attached *f)

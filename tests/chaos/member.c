@@ -86,19 +86,24 @@ static weft_id id_of(uint32_t member)
 static void hello(void)
 {
 	struct weft_port *world = weft_port_world();
+	const size_t size = WORKERS * sizeof(weft_id);
 	struct weft_status st;
 
 	for (uint32_t i = 0; i < MEMBERS; i++) {
-		int r = i == rank ? 0 : weft_send(world, id_of(i), HELLO, &everybody[rank * WORKERS], WORKERS * sizeof(weft_id), weft_in(HELLO_TIME));
+		int r = 0;
 
+		if (i != rank)
+			r = weft_send(world, id_of(i), HELLO, &everybody[rank * WORKERS], size, weft_in(HELLO_TIME));
 		if (r == -ESRCH || r == -ECONNRESET)
 			told_dead(i, r, "sending hello");
 		else if (r < 0)
 			fault("hello to %u: %d %s", i, r, weft_last_error());
 	}
 	for (uint32_t i = 0; i < MEMBERS; i++) {
-		int r = i == rank ? 0 : weft_recv(world, id_of(i), HELLO, &everybody[i * WORKERS], WORKERS * sizeof(weft_id), weft_in(HELLO_TIME), &st);
+		int r = 0;
 
+		if (i != rank)
+			r = weft_recv(world, id_of(i), HELLO, &everybody[i * WORKERS], size, weft_in(HELLO_TIME), &st);
 		if (r == -ESRCH || r == -ECONNRESET)
 			told_dead(i, r, "receiving hello");
 		else if (r < 0)
@@ -148,7 +153,8 @@ static struct weft_port *open_events(uint32_t *ret_dead)
 
 	for (uint32_t i = 0; i < MEMBERS; i++)
 		members[i] = id_of(i);
-	r = weft_port_open(WEFT(port_opts, .channel = "chaos", .members = members, .count = MEMBERS, .index = rank, .event = event), &p);
+	r = weft_port_open(WEFT(port_opts, .channel = "chaos", .members = members, .count = MEMBERS, .index = rank,
+				.event = event), &p);
 	if (r < 0)
 		fault("port_open: %d %s", r, weft_last_error());
 	weft_port_stat(p, &info);

@@ -33,7 +33,6 @@ struct score {
 	uint32_t traffic_ms;
 	uint32_t patience_ms;                   /* how long the end of a round may take */
 	_Atomic uint32_t killed;                /* bit per member; set before the kill */
-	_Atomic uint32_t finish;                /* no more traffic: say goodbye */
 	struct score_row row[MEMBERS];
 };
 

@@ -2,9 +2,12 @@
  *
  *   test_chaos WEFT MEMBER [test...]
  *
- * A job's processes are not replaced, so there are rounds: each a job of its own, of which up to 5 die at random moments: while joining, in
- * the traffic, at the end. Those who live must account for every message between them (worker.c); the nemesis here watches that they
- * go on, and that nothing of a job is left. At TEST_SCALE 1 there are 100 kills and 100 stops.
+ * A job's processes are not replaced, so there are rounds: each a job of its own, of which up to 5 die at random moments:
+ * while joining, in the traffic, at the end. Those who live must account for every message between them (worker.c); the
+ * nemesis here watches that they go on, and that nothing of a job is left. At TEST_SCALE 1 there are 100 kills and 100 stops.
+ *
+ * CHAOS_LOUD=1 shows what the jobs say, CHAOS_PATIENCE=MS shortens the wait for what does not come, CHAOS_FREEZE=1 stops a
+ * member at its first fault, to be looked at.
  */
 #include "test.h"
 
@@ -186,13 +189,15 @@ static void dump(struct round *r)
 	for (int i = 0; i < MEMBERS; i++) {
 		struct score_row *row = &r->score->row[i];
 
-		printf("# member %d: pid %d, phase %u, killed %u, left %#x, lines", i, row->pid, row->phase, r->score->killed >> i & 1, row->left);
+		printf("# member %d: pid %d, phase %u, killed %u, left %#x, lines", i, row->pid, row->phase,
+		       r->score->killed >> i & 1, row->left);
 		for (int k = 0; k < WORKERS; k++)
 			printf(" %u", row->where[k]);
 		printf("\n");
 		if (!can_be_struck(r, (uint32_t)i) || access("/usr/bin/gdb", X_OK))
 			continue;
-		snprintf(line, sizeof(line), "gdb -p %d -batch -ex 'thread apply all bt 14' 2>/dev/null | grep -E '^(Thread|#)' | sed 's/^/# /'", row->pid);
+		snprintf(line, sizeof(line), "gdb -p %d -batch -ex 'thread apply all bt 14' 2>/dev/null | "
+			 "grep -E '^(Thread|#)' | sed 's/^/# /'", row->pid);
 		fflush(stdout);
 		if (system(line) < 0)
 			printf("# no stacks\n");
@@ -292,8 +297,9 @@ static void play(uint64_t *random, uint32_t traffic_ms, uint32_t kills, uint32_t
 
 static void say(void)
 {
-	printf("# %llu rounds, %llu kills, %llu stops: %llu messages sent, %llu received (%llu MiB), %llu refused, %llu cancelled\n",
-	       (unsigned long long)sum.rounds, (unsigned long long)sum.kills, (unsigned long long)sum.stops, (unsigned long long)sum.sent,
+	printf("# %llu rounds, %llu kills, %llu stops: ", (unsigned long long)sum.rounds, (unsigned long long)sum.kills,
+	       (unsigned long long)sum.stops);
+	printf("%llu messages sent, %llu received (%llu MiB), %llu refused, %llu cancelled\n", (unsigned long long)sum.sent,
 	       (unsigned long long)sum.received, (unsigned long long)sum.bytes >> 20, (unsigned long long)sum.refused,
 	       (unsigned long long)sum.cancelled);
 }

@@ -1,10 +1,11 @@
 /* worker.c - one thread of a chaos job: sends to everybody and receives from everybody, in every way there is.
  *
- * Sending     numbers count per (this worker, that worker), and a number is used up only by a send that was accepted and not taken back: so
- *             what arrives is 0, 1, 2 ... without a hole, whatever timed out or was cancelled between.
- * Receiving   several receives are posted at once, some for anybody, some for one sender. A message goes to the first posted one that fits, so
- *             looking at them in the order of posting, each sender's numbers must count up.
- * The end     each tells each how many there were (a last message), and goes when all who live have told and nothing of its own is under way.
+ * Sending     numbers count per (this worker, that worker), and a number is used up only by a send that was accepted and not
+ *             taken back: so what arrives is 0, 1, 2 ... without a hole, whatever timed out or was cancelled between.
+ * Receiving   several receives are posted at once, some for anybody, some for one sender. A message goes to the first posted
+ *             one that fits, so looking at them in the order of posting, each sender's numbers must count up.
+ * The end     each sends each a last message, numbered like all, and goes when all who live have sent theirs and nothing of
+ *             its own is under way.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -116,7 +117,8 @@ static void check(struct worker *w, const struct weft_status *st, const void *me
 	}
 	/* Of one that was killed the last messages may be half there, and are left out. */
 	if ((w->next_in[from] != n.number && !(was_killed(from) && n.number > w->next_in[from])) || w->heard[from])
-		fault("%u got number %u from %u instead of %u%s", w->me, (uint32_t)n.number, from, w->next_in[from], w->heard[from] ? " after the last" : "");
+		fault("%u got number %u from %u instead of %u%s", w->me, (uint32_t)n.number, from, w->next_in[from],
+		      w->heard[from] ? " after the last" : "");
 	w->next_in[from] = (uint32_t)n.number + 1;
 	if (said != st->len)
 		fault("%u got %zu bytes from %u instead of %zu", w->me, st->len, from, said);
@@ -354,7 +356,7 @@ static void in_over(struct worker *w, struct in *i, int err, struct weft_status 
 		free(i->mem);
 }
 
-/* From @from or anybody: into a buffer, into room for everything (one at a time), or into little room, for which many are too long. */
+/* From @from or anybody: into a buffer, into room for everything (one at a time), or into little room: many are too long. */
 static void post_recv(struct worker *w, uint32_t from)
 {
 	struct in *i = &w->in[w->posted];
@@ -495,7 +497,8 @@ static void tell_missing(struct worker *w, bool sent)
 	for (uint32_t i = 0; i < EVERYBODY && n < 120; i++)
 		if (i != w->me && !w->heard[i] && !is_dead(i))
 			n += snprintf(text + n, sizeof(text) - (size_t)n, " %u (next %u)", i, w->next_in[i]);
-	fault("%u waits in vain: sends %s, not told %u, not heard of%s", w->me, sent ? "over" : "pending", not_told(w), n ? text : " nobody");
+	fault("%u waits in vain: sends %s, not told %u, not heard of%s", w->me, sent ? "over" : "pending", not_told(w),
+	      n ? text : " nobody");
 }
 
 static void say_goodbye(struct worker *w)

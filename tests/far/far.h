@@ -14,6 +14,7 @@
 #ifndef FAR_H
 #define FAR_H
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include "../integ/crew.h"
@@ -241,6 +242,7 @@ static inline pid_t far_start(const struct far_case *c)
 	if (pid == 0) {
 		dup2(2, 1);
 		alarm(0);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);       /* a parent that gives up leaves no job */
 		execl(far_command(), "weft", "run", "-n", count, self, "--case", c->name, (char *)NULL);
 		printf("# cannot start %s: %s\n", far_command(), strerror(errno));
 		fflush(stdout);

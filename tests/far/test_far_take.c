@@ -432,6 +432,12 @@ FAR(an_operation_that_expires_ends_by_itself, 2)
 							  .done = tally_done, .user = &tally), NULL));
 			EVENTUALLY(tally.count);
 			CHECK_EQ(tally.last.err, -ETIMEDOUT);
+			/* An instant gone by: it has expired before it is under way. */
+			for (int i = 0; i < 200; i++) {
+				MUST_OK(weft_send_post(NULL, WEFT(op, .flags = WEFT_SYNC, .peer = peer, .tag = 1, .data = mem,
+						.len = 8, .expires = 1), &req));
+				CHECK_EQ(weft_req_wait(&req, SOON, NULL), -ETIMEDOUT);
+			}
 			CHECK_OK(weft_send(NULL, peer, 2, &v, 8, SOON));
 		} else {
 			MUST_OK(weft_recv_post(NULL, WEFT(op, .peer = peer, .tag = 3, .data = mem, .len = 8,

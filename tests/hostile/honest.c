@@ -1,5 +1,5 @@
-/* honest.c - a process that does nothing wrong: some of its threads exchange checked messages with the other honest process, one does its duty
- * with the villain, whatever he answers.
+/* honest.c - a process that does nothing wrong: some of its threads exchange checked messages with the other honest process,
+ * one does its duty with the villain, whatever he answers.
  *
  * Among the honest every message is accounted for. With the villain a call may fail in any way; it must return in time, and
  * what it gives must be memory that can be used.
@@ -39,13 +39,14 @@ static size_t some_length(uint64_t *random)
 /* Number @number to @peer, posted or not; the memory goes with the call, or is waited for. 0: all is well. */
 static int send_one(uint64_t *random, weft_id peer, uint64_t number, uint64_t tag)
 {
-	struct payload_name n = { .from = weft_self(), .to = peer, .number = number, .len = tag == LAST ? 0 : some_length(random) };
+	struct payload_name n = { .from = weft_self(), .to = peer, .number = number };
 	struct weft_req *req = NULL;
 	struct weft_buf *b = NULL;
 	struct weft_status st;
 	char *mem;
 	int r;
 
+	n.len = tag == LAST ? 0 : some_length(random);
 	if (roll(random) % 3 == 0 && weft_buf_get(n.len, 0, &b) == 0) {
 		payload_fill(b->data, &n);
 		r = weft_buf_send(NULL, peer, tag | number, b, weft_in(IN_TIME));
@@ -115,7 +116,8 @@ static void converse(uint64_t random, weft_id peer)
 			break;
 	}
 	if (r < 0 && strict())
-		fault("%s number %llu: %d %s", r == -EBADMSG || r == -EILSEQ ? "wrong" : "no", (unsigned long long)(in + out), r, weft_last_error());
+		fault("%s number %llu: %d %s", r == -EBADMSG || r == -EILSEQ ? "wrong" : "no", (unsigned long long)(in + out), r,
+		      weft_last_error());
 	free(room);
 }
 
@@ -165,7 +167,8 @@ static void deal_with_villain(uint64_t *random, weft_id villain, char *room)
 		}
 		break;
 	default:
-		r = weft_send_post(NULL, WEFT(op, .flags = roll(random) % 2 ? WEFT_SYNC : 0, .peer = villain, .tag = 2, .data = room, .len = len), &req);
+		r = weft_send_post(NULL, WEFT(op, .flags = roll(random) % 2 ? WEFT_SYNC : 0, .peer = villain, .tag = 2, .data = room,
+					      .len = len), &req);
 		if (r == 0 && weft_req_wait(&req, until, &st) == -ETIMEDOUT) {
 			weft_req_cancel(req);
 			weft_req_wait(&req, WEFT_FOREVER, &st);

@@ -11,8 +11,9 @@
 #define PAIRS 2u                        /* threads of an honest process that speak with the other honest one */
 #define DEEDS_MOST 16
 
-/* What the villain may lay hands on: what is his own, and those words of others that he has to write in honest traffic (where the honest must
- * lose nothing among themselves); or everything that is mapped (where nothing is promised but that nobody breaks). */
+/* What the villain may lay hands on: what is his own, and those words of others that he has to write in honest traffic (where
+ * the honest must lose nothing among themselves); or everything of others that is mapped (where nothing is promised but that
+ * nobody breaks). */
 enum { VILLAIN_LIES, VILLAIN_RAGES };
 
 struct stage_row {

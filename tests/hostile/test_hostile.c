@@ -65,7 +65,8 @@ static void dump(struct stage *s)
 	for (uint32_t i = 0; i < HONEST; i++) {
 		if (s->row[i].over || access("/usr/bin/gdb", X_OK))
 			continue;
-		snprintf(line, sizeof(line), "gdb -p %d -batch -ex 'thread apply all bt 14' 2>/dev/null | grep -E '^(Thread|#)' | sed 's/^/# /'", s->row[i].pid);
+		snprintf(line, sizeof(line), "gdb -p %d -batch -ex 'thread apply all bt 14' 2>/dev/null | "
+			 "grep -E '^(Thread|#)' | sed 's/^/# /'", s->row[i].pid);
 		fflush(stdout);
 		if (system(line) < 0)
 			printf("# no stacks\n");
@@ -131,8 +132,9 @@ static void rounds(uint32_t mode, uint64_t count)
 	memset(&sum, 0, sizeof(sum));
 	for (uint64_t i = 0; i < count && !test_failures; i++)
 		play(test_random(&random), mode, 700);
-	printf("# %llu rounds, %llu deeds of the villain (%llu a second), %llu messages among the honest, %llu calls with the villain done, %llu refused\n",
-	       (unsigned long long)sum.rounds, (unsigned long long)sum.deeds, (unsigned long long)(sum.deeds * 1000 / (sum.ms + 1)),
+	printf("# %llu rounds, %llu deeds of the villain (%llu a second), ", (unsigned long long)sum.rounds,
+	       (unsigned long long)sum.deeds, (unsigned long long)(sum.deeds * 1000 / (sum.ms + 1)));
+	printf("%llu messages among the honest, %llu calls with the villain done, %llu refused\n",
 	       (unsigned long long)sum.exchanged, (unsigned long long)sum.dealt, (unsigned long long)sum.refused);
 }
 

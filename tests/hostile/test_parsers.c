@@ -1,9 +1,9 @@
 /* test_parsers.c - everything that reads what another process wrote, fed with nonsense, in one process.
  *
- * The test is the other process: it gives weft a board and segments of "process 2" that it fills itself, and hands frames to the dispatcher as if a
- * control ring had brought them. So a hundred thousand lies a second go through the real readers, under a sanitizer where the
- * build has one. What must hold: nothing is read or written that is not there, every call comes back, and between the lies
- * this process's own messages and buffers are as they were.
+ * The test is the other process: it gives weft a board and segments of "process 2" that it fills itself, and hands frames to
+ * the dispatcher as if a control ring had brought them. So a hundred thousand lies a second go through the real readers, under
+ * a sanitizer where the build has one. What must hold: nothing is read or written that is not there, every call comes back,
+ * and between the lies this process's own messages and buffers are as they were.
  */
 #include "test.h"
 
@@ -45,8 +45,9 @@ static uint64_t any(void)
 static uint64_t nasty(void)
 {
 	static const uint64_t edges[] = {
-		0, 1, 2, 63, 64, 95, 96, 97, 127, 128, 255, 256, 4096, 8191, 8192, 8193, 65535, 65536, 1 << 20, 1 << 25, 0x7fffffff, 0x80000000, 0xffffffff,
-		UINT64_C(0x100000000), UINT64_C(0x200000000), UINT64_C(0x7fffffffffffffff), UINT64_C(0x8000000000000000), UINT64_MAX,
+		0, 1, 2, 63, 64, 95, 96, 97, 127, 128, 255, 256, 4096, 8191, 8192, 8193, 65535, 65536, 1 << 20, 1 << 25,
+		0x7fffffff, 0x80000000, 0xffffffff, UINT64_C(0x100000000), UINT64_C(0x200000000),
+		UINT64_C(0x7fffffffffffffff), UINT64_C(0x8000000000000000), UINT64_MAX,
 	};
 
 	switch (any() % 4) {
@@ -168,7 +169,8 @@ static void told(const char *what, uint64_t n, weft_time since)
 
 static void attach(uint32_t key)
 {
-	struct wf_f_ring f = { .key = key, .who = 1, .id = weft_self(), .box = { CHUNK, BOX_AT / 64 }, .cells = { CHUNK, CELLS_AT / 64 } };
+	struct wf_f_ring f = { .key = key, .who = 1, .id = weft_self(), .box = { CHUNK, BOX_AT / 64 },
+			       .cells = { CHUNK, CELLS_AT / 64 } };
 
 	memset(liar_chunk + BOX_AT, 0, sizeof(struct wf_box));
 	memset(liar_chunk + CELLS_AT, 0, WF_WAY_CELLS * sizeof(struct wf_cell));
@@ -187,18 +189,21 @@ static struct wf_flight some_flight(void)
 
 static void ticket_fill(struct wf_ticket *t, uint32_t serial)
 {
-	atomic_store(&t->word, wf_ticket_word(any() % 8 ? serial : (uint32_t)nasty(), any() % 4 ? WF_T_OPEN : (uint32_t)any() % 8, 0));
+	uint32_t state = any() % 4 ? WF_T_OPEN : (uint32_t)any() % 8;
+
+	atomic_store(&t->word, wf_ticket_word(any() % 8 ? serial : (uint32_t)nasty(), state, 0));
 	atomic_store(&t->writer, (uint32_t)nasty());
 	atomic_store(&t->ready, WF_READY_FLIGHT);       /* bytes that never come are waited for until their sender dies */
 	t->flight = some_flight();
 }
 
-/* An announcement whose ticket is there, so that it is followed. Its sender is given up for lost when the receive asks for more than came. */
+/* An announcement whose ticket is there, so that it is followed. */
 static void announcement_fill(struct wf_cell *c)
 {
 	uint32_t k = (uint32_t)(any() % 64), serial = (uint32_t)any() % 4;
-	struct wf_announcement a = { .ticket = { CHUNK, (uint32_t)(TICKETS_AT / 64 + 2 * k) }, .serial = serial, .len = any() % 2 ? any() % 4096 : nasty() };
+	struct wf_announcement a = { .ticket = { CHUNK, (uint32_t)(TICKETS_AT / 64 + 2 * k) }, .serial = serial };
 
+	a.len = any() % 2 ? any() % 4096 : nasty();
 	a.with = (uint32_t)(any() % 3 ? any() % 2 ? a.len : WF_WITH_PIPE - any() % 2 * 2 : nasty());
 	if (a.with == WF_WITH_PIPE || a.with == 0)
 		a.with = WF_WITH_BUFFER;        /* a pipe nobody fills is waited for, which is right, and not asked here */
@@ -296,7 +301,8 @@ TEST(frames_of_a_liar_break_nothing)
 	since = weft_now();
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t word[WF_FRAME_BYTES / 8];
-		struct wf_f_ring ring = { .key = (uint32_t)(any() % 16), .who = (uint32_t)(any() % 4), .id = any() % 2 ? weft_self() : nasty(),
+		struct wf_f_ring ring = { .key = (uint32_t)(any() % 16), .who = (uint32_t)(any() % 4),
+					  .id = any() % 2 ? weft_self() : nasty(),
 					  .context = any() % 4 ? 0 : nasty(), .box = { CHUNK, (uint32_t)(any() % 4096 * 2) },
 					  .cells = { CHUNK, (uint32_t)(any() % 4096 * 2) }, .proto = any() % 4 ? 0 : nasty() };
 		uint32_t what = (uint32_t)(any() % 16 ? 1 + any() % 12 : nasty());

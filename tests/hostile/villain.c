@@ -1,8 +1,9 @@
-/* villain.c - a process of the job that writes nonsense: over everything it shares with the others, field by field, in a sequence that its seed decides.
+/* villain.c - a process of the job that writes nonsense: over everything it shares with the others, field by field, in a
+ * sequence that its seed decides.
  *
- * It does not attack weft from outside but as weft: with the inner headers it knows where everything lies, and that a lie is worth telling only where
- * somebody will look. One thread keeps up ordinary traffic, so that there is something to lie about; the other
- * lies. What becomes of the villain itself does not matter.
+ * It does not attack weft from outside but as weft: with the inner headers it knows where everything lies, and that a lie is
+ * worth telling only where somebody will look. One thread keeps up ordinary traffic, so that there is something to lie about;
+ * the other lies. What becomes of the villain itself does not matter.
  */
 #include "stage.h"
 
@@ -32,7 +33,8 @@ static uint64_t any(void)
 static uint64_t nasty(void)
 {
 	static const uint64_t edges[] = {
-		0, 1, 2, 7, 63, 64, 95, 96, 97, 255, 256, 4095, 4096, 8192, 8193, 65535, 65536, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff,
+		0, 1, 2, 7, 63, 64, 95, 96, 97, 255, 256, 4095, 4096, 8192, 8193, 65535, 65536,
+		0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff,
 		UINT64_C(0x100000000), UINT64_C(0x7fffffffffffffff), UINT64_C(0x8000000000000000), UINT64_MAX, UINT64_MAX - 1,
 	};
 
@@ -102,13 +104,13 @@ static void forge_cell(void)
 {
 	uint16_t who;
 	struct wf_way *w = way_to_honest(&who);
-	struct wf_announcement a = { .ticket = some_place(), .serial = (uint32_t)nasty(), .with = (uint32_t)(any() % 2 ? WF_WITH_PIPE - any() % 3 : nasty()),
-				     .len = nasty(), .waits = (uint32_t)any() % 2 };
+	struct wf_announcement a = { .ticket = some_place(), .serial = (uint32_t)nasty(), .len = nasty(), .waits = (uint32_t)any() % 2 };
 	struct wf_flight f = some_flight();
 	struct wf_claimed c;
 
 	if (!w || wf_way_claim(w, who, 0, UINT64_MAX, &c) != WF_CLAIMED)
 		return;
+	a.with = (uint32_t)(any() % 2 ? WF_WITH_BUFFER - any() % 3 : nasty());
 	for (size_t i = 0; i < sizeof(c.cell->body); i += 8) {
 		uint64_t v = nasty();
 
@@ -162,8 +164,9 @@ static void forge_frame(void)
 	for (size_t i = 0; i < sizeof(f.word) / 8; i++)
 		f.word[i] = nasty();
 	if (what == WF_F_RING && any() % 2)
-		f.ring = (struct wf_f_ring){ .key = (uint32_t)any() % 16, .who = (uint32_t)any() % 4, .id = any() % 2 ? targets[any() % HONEST] : nasty(),
-					     .context = any() % 2 ? 0 : nasty(), .box = some_place(), .cells = some_place(), .proto = any() % 2 ? 0 : nasty() };
+		f.ring = (struct wf_f_ring){ .key = (uint32_t)any() % 16, .who = (uint32_t)any() % 4,
+					     .id = any() % 2 ? targets[any() % HONEST] : nasty(), .context = any() % 2 ? 0 : nasty(),
+					     .box = some_place(), .cells = some_place(), .proto = any() % 2 ? 0 : nasty() };
 	else if (what == WF_F_LOST && any() % 2)
 		f.lost = (struct wf_f_lost){ .src = targets[any() % HONEST], .by = wf_self.id, .len = nasty() };
 	else if (any() % 2) {
@@ -327,8 +330,9 @@ static void rage(void)
 	}
 }
 
-static void (*const deeds[])(void) = { forge_cell, spoil_ring, forge_frame, spoil_own_board, spoil_their_board, spoil_own_ticket, spoil_inway,
-				       spoil_returns, rage };
+static void (*const deeds[])(void) = {
+	forge_cell, spoil_ring, forge_frame, spoil_own_board, spoil_their_board, spoil_own_ticket, spoil_inway, spoil_returns, rage,
+};
 
 static void *lie(void *arg)
 {
@@ -370,7 +374,8 @@ static void traffic(uint64_t random, char *room)
 			weft_buf_put(b);
 		break;
 	case 2:
-		if (weft_send_post(NULL, WEFT(op, .peer = to, .data = room, .len = len, .expires = weft_in(2 * WEFT_MS)), &req) == 0)
+		if (weft_send_post(NULL, WEFT(op, .peer = to, .data = room, .len = len, .expires = weft_in(2 * WEFT_MS)),
+				   &req) == 0)
 			weft_req_wait(&req, weft_in(3 * WEFT_MS), &st);
 		break;
 	case 3:

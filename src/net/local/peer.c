@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -138,6 +139,8 @@ void wf_peer_set_dead(uint32_t process)
 
 void wf_peer_ring(struct wf_peer *p)
 {
+	struct pollfd full = { .events = POLLOUT };
+	struct timespec now = { 0, 0 };
 	uint64_t one = 1;
 
 	wf_fence_slow();                /* F1: what was written before the look; rings are rare enough for a full fence */
@@ -145,8 +148,10 @@ void wf_peer_ring(struct wf_peer *p)
 	    atomic_exchange_explicit(&p->board->bell.word, 0, memory_order_relaxed) != 1)
 		return;
 	wf_lock(&p->out_lock);          /* it may die, and its descriptor with it */
-	if (p->event_fd >= 0)
-		syscall(SYS_write, p->event_fd, &one, sizeof(one));     /* fails only at its maximum: readable it is */
+	full.fd = p->event_fd;
+	/* At its maximum it is readable anyway; its owner may have made it one that blocks. */
+	if (p->event_fd >= 0 && syscall(SYS_ppoll, &full, 1, &now, NULL, 0) == 1 && full.revents & POLLOUT)
+		syscall(SYS_write, p->event_fd, &one, sizeof(one));
 	wf_unlock(&p->out_lock);
 }
 
