@@ -46,7 +46,7 @@ struct wf_far {
 	size_t got;
 	struct wf_pipe_head *pipe;
 	const char *data;
-	uint32_t base, chunk;
+	uint32_t base;
 	struct wf_pipe_place said;      /* as announced; segment 0: the ticket will say */
 	bool waits;                     /* its sender is to be woken: constant */
 	bool over;
@@ -319,9 +319,9 @@ bool wf_far_whole(struct weft_req *send)
 
 	if (send->buf)
 		return true;
-	if (!pipe_said(f, &at) || at.chunk < WF_CHUNK_LEAST || at.chunk > WF_CHUNK)
+	if (!pipe_said(f, &at))
 		return false;
-	n = send->a.len / at.chunk + (send->a.len % at.chunk != 0);
+	n = send->a.len / WF_CHUNK + (send->a.len % WF_CHUNK != 0);
 	if (n > WF_CHUNKS)
 		return false;
 	pipe = map(f->peer->process, &at.head, sizeof(*pipe));
@@ -405,10 +405,9 @@ static bool find_pipe(struct wf_far *f)
 		f->mem = wf_mem_plain(f->buf->data, f->len);
 	}
 	f->base = at.base;
-	f->chunk = at.chunk;
 	f->pipe = map(f->peer->process, &at.head, sizeof(*f->pipe));
 	f->data = map(f->peer->process, &at.data, WF_CHUNKS * WF_CHUNK);
-	if (!f->pipe || !f->data || f->chunk < WF_CHUNK_LEAST || f->chunk > WF_CHUNK) {
+	if (!f->pipe || !f->data) {
 		f->pipe = NULL;
 		f->over = true;
 		f->err = -ECONNRESET;
@@ -420,9 +419,9 @@ static bool find_pipe(struct wf_far *f)
 /* [busy] Takes one chunk, if one is there. */
 static bool take_chunk(struct wf_far *f)
 {
-	uint32_t i = f->base + (uint32_t)(f->got / f->chunk);
+	uint32_t i = f->base + (uint32_t)(f->got / WF_CHUNK);
 	const char *from = f->data + i % WF_CHUNKS * WF_CHUNK;
-	size_t n = f->len - f->got < f->chunk ? f->len - f->got : f->chunk, fits = f->room > f->got ? f->room - f->got : 0;
+	size_t n = f->len - f->got < WF_CHUNK ? f->len - f->got : WF_CHUNK, fits = f->room > f->got ? f->room - f->got : 0;
 
 	if (wf_acquire32(&f->pipe->chunk[i % WF_CHUNKS].seq) != i + 1)                          /* K3 */
 		return false;
@@ -432,7 +431,7 @@ static bool take_chunk(struct wf_far *f)
 	else if (!wf_walk_in(&f->walk, from, fits))
 		f->err = -EINVAL;
 	f->got += n;
-	if (f->len > WF_CHUNKS * (size_t)f->chunk) {    /* else its end tells that all are free */
+	if (f->len > WF_CHUNKS * WF_CHUNK) {    /* else its end tells that all are free */
 		atomic_store_explicit(&f->pipe->read, i + 1, memory_order_release);             /* K4 */
 		wake_writer(f);
 	}

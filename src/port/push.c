@@ -270,9 +270,9 @@ static void wake_reader(struct wf_push *u)
 		wf_peer_wake(u->peer, name);
 }
 
-static struct wf_pipe_place pipe_place(const struct pipe *p, size_t len)
+static struct wf_pipe_place pipe_place(const struct pipe *p)
 {
-	return (struct wf_pipe_place){ .head = place(p->head), .data = place(p->data), .base = p->written, .chunk = wf_chunk_for(len) };
+	return (struct wf_pipe_place){ .head = place(p->head), .data = place(p->data), .base = p->written };
 }
 
 /* [busy] It was taken and cannot be sent: both ends learn of it. */
@@ -297,7 +297,7 @@ static bool open_pipe(struct wf_push *u, bool taken)
 		give_up(u);
 	if (!u->pipe)
 		return false;
-	u->ticket->pipe = pipe_place(u->pipe, u->len);
+	u->ticket->pipe = pipe_place(u->pipe);
 	atomic_store_explicit(&u->ticket->ready, WF_READY_PIPE, memory_order_release);          /* K2 */
 	return true;
 }
@@ -306,7 +306,7 @@ static bool open_pipe(struct wf_push *u, bool taken)
 static size_t fill_chunk(struct wf_push *u)
 {
 	struct pipe *p = u->pipe;
-	size_t chunk = wf_chunk_for(u->len), n = u->len - u->written < chunk ? u->len - u->written : chunk;
+	size_t n = u->len - u->written < WF_CHUNK ? u->len - u->written : WF_CHUNK;
 	char *to = p->data + p->written % WF_CHUNKS * WF_CHUNK;
 
 	if (!n)
@@ -567,7 +567,7 @@ static int announce_locked(struct outgoing *o, struct weft_req *r, uint64_t allo
 	body = wf_outgoing_fill(c.cell, o, WF_FAR);
 	memcpy(body, &a, sizeof(a));
 	if (a.with == WF_WITH_PIPE) {
-		struct wf_pipe_place at = pipe_place(u->pipe, u->len);
+		struct wf_pipe_place at = pipe_place(u->pipe);
 
 		memcpy(body + sizeof(a), &at, sizeof(at));
 	} else if (a.with && !o->buf) {

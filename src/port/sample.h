@@ -1,4 +1,7 @@
-/* sample.h - a sample of what goes on in a process: items, whoever took it (state.c: of this process; state_far.c: of another). */
+/* sample.h - a sample of what goes on in a process: items, whoever took it.
+ *
+ * state.c takes one of this process, state_far.c of another.
+ */
 #ifndef WF_PORT_SAMPLE_H
 #define WF_PORT_SAMPLE_H
 
@@ -28,7 +31,8 @@ struct wf_memory {
 /* What is no port's: budget and buffers, the other processes, what waits to be written to them. @roots were checked. */
 void wf_sample_process(struct weft_state *s, const struct wf_roots *roots, const struct wf_memory *mem);
 
-/* [nb] A sample of process @pid, another one: 0; -ESRCH, -EPERM, -ENOENT: no weft in it; -EPROTO: of another make; -ENOMEM. Needs no weft_init. */
+/* A sample of process @pid, another one: 0; -ESRCH; -EPERM; -ENOENT: no weft in it; -EPROTO: of another make; -ENOMEM.
+ * Needs no weft_init. */
 int wf_sample_far(pid_t pid, struct weft_state **ret_state);
 
 /* [one thread, at init] Others may look from now on. */

@@ -1,10 +1,11 @@
 /* state_far.c - a sample of another process, read from outside.
  *
- * The process takes no part and pays nothing: its board is found in its map, the board tells where its roots are (base/roots.h), and from there
- * its private memory is read, whether it runs, sleeps, computes or is stopped. Nothing is trusted: an address that cannot be read is a
- * false answer of the kernel's, every walk has a bound, and what does not fit ends it. Ports are never unmapped and count their openings, so a
- * port that closed or was reused while it was read is noticed and read again. What it queues may change meanwhile, too: then the walk sees
- * an entry of another side or an older number, and starts again a few times.
+ * The process takes no part and pays nothing: its board is found in its map, the board tells where its roots are
+ * (base/roots.h), and from there its private memory is read, whether it runs, sleeps, computes or is stopped. Nothing is
+ * trusted: an address that cannot be read is a false answer of the kernel's, every walk has a bound, and what does not
+ * fit ends it. Ports are never unmapped and count their openings, so a port that closed or was reused while it was read
+ * is noticed and read again. What it queues may change meanwhile, too: then the walk sees an entry of another side or an
+ * older number, and starts again a few times.
  *
  * Whoever may debug a process may read it (ptrace(2), "access mode").
  */
@@ -70,7 +71,8 @@ static bool read_far(void *arg, uint64_t at, void *to, size_t n)
 
 static int not_permitted(pid_t pid)
 {
-	return weft_fail(-EPERM, "process %d may not be looked at: it is another user's, or tracing is restricted (ptrace_scope)", (int)pid);
+	return weft_fail(-EPERM, "process %d may not be looked at: it is another user's, or tracing is restricted (ptrace_scope)",
+			 (int)pid);
 }
 
 /* Is the board that is mapped at @at the process's own? 1; 0: no; -EPROTO, -EPERM. */

@@ -26,21 +26,15 @@
 #include "port/frames.h"
 
 #define WF_CHUNKS 16u
-#define WF_CHUNK ((size_t)16 << 10)             /* room; a short message goes in smaller ones, so that both ends are at it sooner */
-#define WF_CHUNK_LEAST ((size_t)1 << 10)
+#define WF_CHUNK ((size_t)16 << 10)
 
 enum { WF_T_OPEN = 1, WF_T_TAKEN, WF_T_DONE, WF_T_CANCELLED, WF_T_REFUSED };
 enum { WF_READY_PIPE = 1, WF_READY_FLIGHT, WF_READY_NEVER /* taken, and its sender has no memory to send it */ };
 
-static inline uint32_t wf_chunk_for(size_t len)
-{
-	return len <= WF_CHUNKS * WF_CHUNK / 2 ? WF_CHUNK : WF_CHUNK;
-}
-
 /* Where the bytes are, and the number of the message's first chunk. */
 struct wf_pipe_place {
 	struct wf_f_place head, data;
-	uint32_t base, chunk;           /* bytes of a chunk, but for the last */
+	uint32_t base, reserved;
 };
 
 struct wf_ticket {

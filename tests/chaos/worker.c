@@ -370,7 +370,8 @@ static void post_recv(struct worker *w, uint32_t from)
 		i->room = large_used ? SHORT_ROOM : LARGEST;
 		i->mem = large_used ? malloc(SHORT_ROOM) : w->large;
 	}
-	r = weft_recv_post(NULL, WEFT(op, .flags = i->alloc ? WEFT_ALLOC : 0, .peer = from == EVERYBODY ? WEFT_ANY : everybody[from],
+	r = weft_recv_post(NULL, WEFT(op, .flags = i->alloc ? WEFT_ALLOC : 0,
+				      .peer = from == EVERYBODY ? WEFT_ANY : everybody[from],
 				      .tag = WEFT_ANY_TAG, .data = i->mem, .len = i->room), &i->req, &i->st);
 	if (r != 0) {
 		i->over = true;

@@ -1,4 +1,4 @@
-/* deny.c - deny CALL[,CALL...] ERRNO PROGRAM [ARGUMENTS]: runs it where the kernel answers those calls with that errno (seccomp). */
+/* deny.c - deny CALL[,CALL...] ERRNO PROGRAM [ARGUMENTS]: runs it where the kernel answers those calls so (seccomp). */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>

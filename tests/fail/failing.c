@@ -1,7 +1,8 @@
 /* failing.c - the system under weft, refusing when it is told to.
  *
- * Linked with --wrap, so that every call the library makes comes by here, and none of anybody else. FAIL=call:errno:n:m asks for the n-th
- * to the n+m-1-th call of that name, counted from fail_arm on, to fail with that errno; m = 0: and all that follow.
+ * Linked with --wrap, so that every call the library makes comes by here, and none of anybody else. FAIL=call:errno:n:m
+ * asks for the n-th to the n+m-1-th call of that name, counted from fail_arm on, to fail with that errno; m = 0: and all
+ * that follow.
  */
 #include "failing.h"
 
@@ -86,7 +87,8 @@ WRAPPED(void *, malloc, NULL, MALLOC, (size_t n), (n))
 WRAPPED(void *, calloc, NULL, CALLOC, (size_t n, size_t size), (n, size))
 WRAPPED(void *, realloc, NULL, REALLOC, (void *p, size_t n), (p, n))
 WRAPPED(void *, aligned_alloc, NULL, ALIGNED, (size_t align, size_t n), (align, n))
-WRAPPED(void *, mmap64, MAP_FAILED, MMAP, (void *at, size_t n, int prot, int flags, int fd, off_t from), (at, n, prot, flags, fd, from))
+WRAPPED(void *, mmap64, MAP_FAILED, MMAP, (void *at, size_t n, int prot, int flags, int fd, off_t from),
+	(at, n, prot, flags, fd, from))
 WRAPPED(int, mprotect, -1, MPROTECT, (void *at, size_t n, int prot), (at, n, prot))
 WRAPPED(int, madvise, -1, MADVISE, (void *at, size_t n, int advice), (at, n, advice))
 WRAPPED(int, memfd_create, -1, MEMFD, (const char *name, unsigned flags), (name, flags))

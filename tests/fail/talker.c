@@ -1,13 +1,14 @@
 /* talker.c - two processes say to each other whatever can be said, and tell where it ended.
  *
- * The first call that fails ends the talk of its process: it leaves the job, and the other has to hear of that. Only -ETIMEDOUT is never an
- * answer to what is done here: somebody was not told. TALK_FAILS names the rank in which the system refuses (failing.c).
+ * The first call that fails ends the talk of its process: it leaves the job, and the other has to hear of that. Only
+ * -ETIMEDOUT is never an answer to what is done here: somebody was not told. TALK_FAILS names the rank in which the
+ * system refuses (failing.c).
  *
- * TALK_TIMES=N says everything N times; TALK_ALARM=US has a timer's signal come every so many microseconds; TALK_EATS=RANK has that one
- * take memory until it is killed, once it has met the other.
+ * TALK_TIMES=N says everything N times; TALK_ALARM=US has a timer's signal come every so many microseconds;
+ * TALK_EATS=RANK has that one take memory until it is killed, once it has met the other.
  *
- * Prints "RANK: whole" or "RANK: line N answered E words", and "RANK: left CODE, N descriptors". Ends with 0, or 3 where an answer
- * is wrong.
+ * Prints "RANK: whole" or "RANK: line N answered E words", and "RANK: left CODE, N descriptors". Ends with 0, or 3 where
+ * an answer is wrong.
  */
 #include <dirent.h>
 #include <errno.h>

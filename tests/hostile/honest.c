@@ -167,8 +167,8 @@ static void deal_with_villain(uint64_t *random, weft_id villain, char *room)
 		}
 		break;
 	default:
-		r = weft_send_post(NULL, WEFT(op, .flags = roll(random) % 2 ? WEFT_SYNC : 0, .peer = villain, .tag = 2, .data = room,
-					      .len = len), &req);
+		r = weft_send_post(NULL, WEFT(op, .flags = roll(random) % 2 ? WEFT_SYNC : 0, .peer = villain, .tag = 2,
+					      .data = room, .len = len), &req);
 		if (r == 0 && weft_req_wait(&req, until, &st) == -ETIMEDOUT) {
 			weft_req_cancel(req);
 			weft_req_wait(&req, WEFT_FOREVER, &st);

@@ -181,7 +181,8 @@ static void attach(uint32_t key)
 static struct wf_flight some_flight(void)
 {
 	return (struct wf_flight){
-		.maker = (uint32_t)(any() % 4 ? 1 + any() % 2 : nasty()), .segment = (uint32_t)(any() % 4 ? 1 + any() % 3 : nasty()),
+		.maker = (uint32_t)(any() % 4 ? 1 + any() % 2 : nasty()),
+		.segment = (uint32_t)(any() % 4 ? 1 + any() % 3 : nasty()),
 		.offset = any() % 2 ? any() % 8192 * 256 : nasty(), .index = (uint32_t)(any() % 2 ? any() % 64 : nasty()),
 		.class = (uint32_t)(any() % 4 ? 6 + any() % 26 : nasty()), .view = any() % 4 == 0 ? (uint32_t)nasty() : 0,
 	};

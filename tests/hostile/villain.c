@@ -104,7 +104,8 @@ static void forge_cell(void)
 {
 	uint16_t who;
 	struct wf_way *w = way_to_honest(&who);
-	struct wf_announcement a = { .ticket = some_place(), .serial = (uint32_t)nasty(), .len = nasty(), .waits = (uint32_t)any() % 2 };
+	struct wf_announcement a = { .ticket = some_place(), .serial = (uint32_t)nasty(), .len = nasty(),
+				     .waits = (uint32_t)any() % 2 };
 	struct wf_flight f = some_flight();
 	struct wf_claimed c;
 
@@ -165,7 +166,8 @@ static void forge_frame(void)
 		f.word[i] = nasty();
 	if (what == WF_F_RING && any() % 2)
 		f.ring = (struct wf_f_ring){ .key = (uint32_t)any() % 16, .who = (uint32_t)any() % 4,
-					     .id = any() % 2 ? targets[any() % HONEST] : nasty(), .context = any() % 2 ? 0 : nasty(),
+					     .id = any() % 2 ? targets[any() % HONEST] : nasty(),
+					     .context = any() % 2 ? 0 : nasty(),
 					     .box = some_place(), .cells = some_place(), .proto = any() % 2 ? 0 : nasty() };
 	else if (what == WF_F_LOST && any() % 2)
 		f.lost = (struct wf_f_lost){ .src = targets[any() % HONEST], .by = wf_self.id, .len = nasty() };
@@ -331,7 +333,8 @@ static void rage(void)
 }
 
 static void (*const deeds[])(void) = {
-	forge_cell, spoil_ring, forge_frame, spoil_own_board, spoil_their_board, spoil_own_ticket, spoil_inway, spoil_returns, rage,
+	forge_cell, spoil_ring, forge_frame, spoil_own_board, spoil_their_board, spoil_own_ticket, spoil_inway,
+	spoil_returns, rage,
 };
 
 static void *lie(void *arg)
