@@ -39,4 +39,15 @@ static inline void wf_want_line(const void *p)
 #endif
 }
 
+/* Ask for a line that another core is about to write, while looking at one that tells when it has: both then come at once. On x86-64 it makes the
+ * writer wait (64 B between processes 2.4 of the raw ring instead of 1.5), so nothing is issued. */
+static inline void wf_read_ahead(const void *p)
+{
+#if defined(__aarch64__)
+	__builtin_prefetch(p);
+#else
+	(void)p;
+#endif
+}
+
 #endif

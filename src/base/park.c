@@ -14,7 +14,7 @@
 
 #define CROWD_NS 300            /* a sched_yield that took so much longer than twice the shortest let another thread run */
 #define CROWD_SKIPS 15          /* waits that do not spin after a crowd was met */
-#define FAR_SLEEP WEFT_S         /* at most, where other processes write the word */
+#define FAR_SLEEP (250 * WEFT_MS)       /* at most, where other processes write the word, and may be stopped before they wake */
 #define PATIENCE_NS 1000        /* between two such questions when alone */
 
 _Atomic unsigned wf_spins = 16;

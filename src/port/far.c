@@ -56,6 +56,7 @@ struct wf_far {
 #define FEW 16                                  /* announcements that every ring may bring */
 #define COST (sizeof(struct weft_req) + sizeof(struct wf_far))
 static _Atomic size_t announced;                /* of all ports; a count */
+static _Atomic uint32_t pulling[WF_PROCESSES];  /* threads that fetch for themselves, by whose it is */
 static struct wf_node fetching;                 /* under wf_user_lock */
 static _Atomic uint32_t active;                 /* a hint */
 static struct wf_far *free_fars;                /* under wf_user_lock; never given back */
@@ -74,7 +75,7 @@ int wf_cell_read_far(struct wf_reader *rd, const unsigned char *body, size_t roo
 
 	in->by = w;
 	in->flags &= WF_MSG_READY | WF_MSG_SHARED;
-	if (in->kind != WF_GROWN && in->src >> 32 != rd->process)
+	if (in->kind != WF_GROWN && in->kind != WF_VOID && in->src >> 32 != rd->process)
 		return wf_inway_nonsense(w);
 	switch (in->kind) {
 	case WF_INLINE:
@@ -97,6 +98,8 @@ int wf_cell_read_far(struct wf_reader *rd, const unsigned char *body, size_t roo
 		return in->len <= PTRDIFF_MAX ? 0 : wf_inway_nonsense(w);
 	case WF_GROWN:
 		wf_inway_grown(w, body);
+		return 1;
+	case WF_VOID:
 		return 1;
 	default:
 		return wf_inway_nonsense(w);
@@ -266,6 +269,7 @@ void wf_far_unclaim(struct weft_req *send)
 	struct wf_far *f = send->far;
 
 	atomic_store_explicit(&f->ticket->word, wf_ticket_word(f->serial, WF_T_OPEN, 0), memory_order_release);        /* K1 */
+	wake_writer(f);                 /* it may have wanted to take it back meanwhile */
 }
 
 void wf_far_forget(struct weft_req *send)
@@ -456,8 +460,10 @@ static bool step(struct wf_far *f)
 	}
 	if (!f->over && !moved && wf_peer_died(f->peer->process)) {
 		/* What it wrote before it died is all there: look once more behind the news of its death. */
-		f->over = !(f->pipe && f->got < f->len && take_chunk(f));
-		f->err = f->over ? -ECONNRESET : f->err;
+		if (!((f->pipe || find_pipe(f)) && f->got < f->len && take_chunk(f)) && !f->over) {
+			f->over = true;
+			f->err = -ECONNRESET;
+		}
 		moved = true;
 	}
 	return moved || f->over;
@@ -506,6 +512,7 @@ int wf_far_pull(struct weft_port *p, struct weft_req *send, const struct wf_targ
 	int cancel, r;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);        /* half a message is nobody's */
+	atomic_fetch_add_explicit(&pulling[f->peer->process], 1, memory_order_seq_cst); /* before it looks whether the sender lives: wf_fars_pulling */
 	prepare(f, p, t);
 	wf_lock(&f->busy);
 	wf_linger_init(&w);
@@ -517,6 +524,7 @@ int wf_far_pull(struct weft_port *p, struct weft_req *send, const struct wf_targ
 	}
 	wf_unlock(&f->busy);
 	r = result(f);
+	atomic_fetch_sub_explicit(&pulling[f->peer->process], 1, memory_order_release);
 	pthread_setcancelstate(cancel, NULL);
 	return r;
 }
@@ -640,6 +648,11 @@ int wf_fars_step(void)
 	for (uint32_t n = 0; atomic_load_explicit(&active, memory_order_relaxed) && (f = nth(n)) != NULL; n++)
 		moved += step_taken(f);
 	return moved;
+}
+
+bool wf_fars_pulling(uint32_t process)
+{
+	return atomic_load_explicit(&pulling[process], memory_order_acquire) > 0;
 }
 
 bool wf_fars_active(void)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/futex.h"
 #include "base/log.h"
 #include "mem/share.h"
 #include "port/deliver.h"
@@ -18,6 +19,8 @@
 
 #define TRY_EVERY (10 * WEFT_MS)
 #define TRIES 100
+
+#define WAIT_MOST 5000          /* tenths of ms: threads of ours that are in the middle of something */
 
 static unsigned quiet;                  /* [listener] looks in a row at which nothing moved */
 
@@ -158,6 +161,8 @@ int wf_host_attend(void)
 		meet_again();
 	wf_seek_again();
 	n += wf_pushes_step();
+	if (wf_ways_owe())
+		wf_ways_flush();        /* what an answered offer held up, too */
 	n += wf_fars_step();
 	wf_inways_step();
 	wf_ways_bury();
@@ -202,6 +207,12 @@ static void drop_broken(struct weft_port *p, void *arg)
 	wf_port_leave(p);
 }
 
+static void wake(struct weft_port *p, void *arg)
+{
+	(void)arg;
+	wf_futex_wake_far(&p->face->parker.word, 1);
+}
+
 void wf_host_dead(uint32_t process)
 {
 	struct wf_peer *peer = wf_peer_at(process);
@@ -219,6 +230,11 @@ void wf_host_dead(uint32_t process)
 	wf_port_each(drop_broken, &process);
 	wf_process_ended(process);
 	wf_share_dead(process);
+	/* One it was about to wake may sleep on with a word that says awake. */
+	wf_port_each(wake, NULL);
+	/* What flew to it or from it has been published or landed when we say that we have acted: nobody is in the middle of either. */
+	for (int i = 0; i < WAIT_MOST && (wf_ways_bury() || wf_fars_pulling(process)); i++)
+		wf_nap(100000);
 }
 
 void wf_host_tell_ended(weft_id id)

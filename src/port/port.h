@@ -39,7 +39,8 @@ enum wf_kind {
 	WF_ARENA,               /* beside the cells */
 	WF_FLOWN,               /* a buffer in shared memory, changing hands */
 	WF_FAR,                 /* announced: stays with its sender, who has a ticket for it */
-	WF_GROWN                /* no message: where the arena is */
+	WF_GROWN,               /* no message: where the arena is */
+	WF_VOID                 /* no message: its sender could not do what it had claimed the cell for */
 };
 enum {
 	WF_MSG_READY = 1,

@@ -374,16 +374,6 @@ static void taken_off(struct weft_buf *b, struct take_off *f)
 	wf_buf_flown(&f->flight);
 }
 
-/* It was not. */
-static void not_taken_off(struct weft_buf *b, uint16_t kind, struct take_off *f)
-{
-	wf_buf_unfly(f->carry);
-	if (f->carry != b)
-		wf_buf_release(wf_buf_send_undo(f->carry));
-	else if (kind == WF_POOLED)
-		wf_buf_send_undo(f->carry);
-}
-
 /* [busy] The buffer to who has taken the message. */
 static void hand_over(struct wf_push *u)
 {
@@ -642,9 +632,6 @@ int wf_far_eager(struct outgoing *o, uint64_t allow)
 		return -ENOBUFS;
 	if (o->buf) {
 		kind = WF_FLOWN;
-		r = take_off(o->buf, o->kind, o->way->peer->process, &f);
-		if (r < 0)
-			return r == -ENOMEM ? -ENOBUFS : r;
 	} else if (o->len > room) {
 		kind = WF_ARENA;
 		arena = o->len;
@@ -657,10 +644,13 @@ int wf_far_eager(struct outgoing *o, uint64_t allow)
 		r = wf_way_claim(o->way, o->who, arena, allow, &c);
 		r = r == WF_CLAIMED ? 0 : wf_way_refused(o->way, o->who, r);
 	} while (r == -EINTR);
-	if (r < 0) {
-		if (o->buf)
-			not_taken_off(o->buf, o->kind, &f);
+	if (r < 0)
 		return r;
+	/* Behind the claim: a buffer that flies to a process is in a cell of its ring, or will be before this process says that it has acted on its
+	 * death (wf_host_dead). */
+	if (o->buf) {
+		r = take_off(o->buf, o->kind, o->way->peer->process, &f);
+		kind = r < 0 ? WF_VOID : kind;
 	}
 	body = wf_outgoing_fill(c.cell, o, kind);
 	if (kind == WF_FLOWN) {
@@ -673,6 +663,8 @@ int wf_far_eager(struct outgoing *o, uint64_t allow)
 		wf_copy_small(body, o->mem.kind == WF_MEM_PLAIN ? o->mem.plain : flat, o->len);
 	}
 	wf_way_publish(o->way, &c);
+	if (r < 0)
+		return r == -ENOMEM ? -ENOBUFS : r;
 	if (o->buf)
 		taken_off(o->buf, &f);
 	return 0;
@@ -897,24 +889,23 @@ bool wf_pushes_active(void)
 	return atomic_load_explicit(&active, memory_order_relaxed) > 0;
 }
 
+/* Is one to @process left? */
+static bool any_to(uint32_t process)
+{
+	bool any = false;
+
+	wf_lock(&wf_user_lock);
+	for (struct wf_node *at = pushes.next; at && at != &pushes && !any; at = at->next)
+		any = wf_of(at, struct wf_push, link)->peer->process == process;
+	wf_unlock(&wf_user_lock);
+	return any;
+}
+
 void wf_pushes_dead(uint32_t process)
 {
-	struct wf_push *u;
-	uint32_t n = 0;
-
-	bool moved = false;
-
-	/* step finds that the other is dead, or what it answered last. One that somebody is at is stepped by him, or met again here. */
-	for (bool again = true; again;) {
-		again = false;
-		for (n = 0; (u = nth(n)) != NULL;) {
-			bool its = u->peer->process == process;
-
-			if (!step(u, &moved))
-				n++;
-			again |= its;
-		}
-		if (again)
-			sched_yield();
+	/* Each step finds that the other is dead, or what it answered last. One that somebody is at is waited for: he may be handing over a buffer. */
+	while (any_to(process)) {
+		wf_pushes_step();
+		sched_yield();
 	}
 }

@@ -239,12 +239,12 @@ static inline __attribute__((always_inline)) struct wf_cell *next_hot_locked(str
 	for (unsigned spins = wf_spin_budget(); spins; spins--) {
 		if (atomic_load_explicit(&c->seq, memory_order_relaxed) == pos + 1)
 			return wf_acquire32(&c->seq) == pos + 1 ? c : NULL;     /* R1; for certain */
-		__builtin_prefetch((const char *)c + WF_LINE);  /* a message of more than 32 bytes: both lines at once */
+		wf_read_ahead((const char *)c + WF_LINE);  /* a message of more than 32 bytes: both lines at once */
 		if (ahead) {
-			__builtin_prefetch(ahead);
-			__builtin_prefetch(ahead + WF_LINE);
-			__builtin_prefetch(ahead + 2 * WF_LINE);
-			__builtin_prefetch(ahead + 3 * WF_LINE);
+			wf_read_ahead(ahead);
+			wf_read_ahead(ahead + WF_LINE);
+			wf_read_ahead(ahead + 2 * WF_LINE);
+			wf_read_ahead(ahead + 3 * WF_LINE);
 		}
 		if (wf_unlikely(wf_door_wanted(&p->door)))
 			return NULL;

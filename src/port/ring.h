@@ -80,6 +80,13 @@ struct wf_reader {
 
 void wf_reader_room(struct wf_reader *r);       /* inway.c */
 
+/* Both lines: a message of more than 32 bytes needs the second, too. */
+static inline void wf_want_cell(const struct wf_cell *c)
+{
+	wf_want_line(c);
+	wf_want_line((const char *)c + WF_LINE);
+}
+
 struct wf_ring {
 	/* senders */
 	_Alignas(WF_PAIR) _Atomic uint64_t tail;
@@ -167,7 +174,7 @@ static inline enum wf_claim wf_ring_claim(struct wf_ring *r, uint16_t who, uint6
 		wf_step("claim");
 		/* relaxed: nothing is published yet. */
 		if (wf_cas64(&r->tail, &t, (t & ~UINT64_C(0xffffffff)) | (uint32_t)(pos + 1))) {
-			wf_want_line(&cells[(pos + 2) & mask]);
+			wf_want_cell(&cells[(pos + 2) & mask]);
 			*ret_pos = pos;
 			*ret_cell = &cells[pos & mask];
 			return WF_CLAIMED;

@@ -20,6 +20,6 @@ bool wf_seeks(void);
 
 /* [in_lock] The other end: what is asked for, offered if there is such. */
 void wf_way_seek(struct wf_peer *peer, const struct wf_f_seek *f);
-struct weft_req *wf_seek(struct wf_way *w, const void *want);    /* [wf_user_lock] the first in @w's backlog that matches and is not on offer; NULL */
+struct weft_req *wf_seek(struct wf_way *w, const void *want);    /* [wf_user_lock] the first in @w's backlog that matches, be it on offer already; NULL */
 
 #endif

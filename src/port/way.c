@@ -46,7 +46,8 @@ struct wf_way_cache {
 /* [any] Before the tail is written by anybody but its solo user: S1. */
 static void share(struct wf_way *w)
 {
-	if (!atomic_load_explicit(&w->solo, memory_order_relaxed) || atomic_load_explicit(&w->solo, memory_order_relaxed) == &wf_self)
+	/* acquire: a user that has given it up itself (below) has stored the tail before. */
+	if (!atomic_load_explicit(&w->solo, memory_order_acquire) || atomic_load_explicit(&w->solo, memory_order_relaxed) == &wf_self)
 		return;
 	atomic_store_explicit(&w->solo, NULL, memory_order_relaxed);
 	wf_fence_heavy();                                                       /* F1 */
@@ -508,7 +509,7 @@ int wf_way_queue_locked(struct wf_way *w, uint16_t who, struct weft_req *r)
 	if (ended(w, who, t))
 		return ended(w, who, t);
 	share(w);
-	atomic_store_explicit(&w->solo, NULL, memory_order_relaxed);    /* whoever flushes writes the tail */
+	atomic_store_explicit(&w->solo, NULL, memory_order_release);    /* whoever flushes writes the tail */
 	wf_list_add(&w->backlog[r->prio + WF_PRIOS / 2], &r->spill);
 	if (w->backlogged++ == 0)
 		wf_list_add(&owing, &w->owing);

@@ -149,7 +149,7 @@ static inline __attribute__((always_inline)) int wf_way_claim_as(struct wf_way *
 			ret->pos = pos;
 			ret->cell = &w->cells[pos % WF_WAY_CELLS];
 			ret->bytes = arena ? bytes + (size_t)off * WF_GRAIN : NULL;
-			wf_want_line(&w->cells[(pos + 2) % WF_WAY_CELLS]);
+			wf_want_cell(&w->cells[(pos + 2) % WF_WAY_CELLS]);
 			return WF_CLAIMED;
 		}
 	}

@@ -14,6 +14,11 @@ import time
 import traceback
 import uuid
 
+# Whoever started the tests in the background may have had these ignored; what is tested here is how they arrive.
+for _name in ("SIGINT", "SIGQUIT", "SIGHUP", "SIGTERM", "SIGTSTP", "SIGTTIN", "SIGTTOU"):
+    if signal.getsignal(getattr(signal, _name)) == signal.SIG_IGN:
+        signal.signal(getattr(signal, _name), signal.SIG_DFL)
+
 WEFT, PLAYER, OTHER = (os.path.abspath(path) for path in sys.argv[1:4])
 SCALE = float(os.environ.get("TEST_SCALE") or 1)
 LIMIT = 60              # seconds a job may take before it counts as hung

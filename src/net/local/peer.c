@@ -144,8 +144,8 @@ void wf_peer_ring(struct wf_peer *p)
 	uint64_t one = 1;
 
 	wf_fence_slow();                /* F1: what was written before the look; rings are rare enough for a full fence */
-	if (!p->board || atomic_load_explicit(&p->board->bell.word, memory_order_relaxed) != 1 ||
-	    atomic_exchange_explicit(&p->board->bell.word, 0, memory_order_relaxed) != 1)
+	/* Only the listener clears it: one of us might be stopped, or killed, between clearing and writing. */
+	if (!p->board || atomic_load_explicit(&p->board->bell.word, memory_order_relaxed) != 1)
 		return;
 	wf_lock(&p->out_lock);          /* it may die, and its descriptor with it */
 	full.fd = p->event_fd;
