@@ -51,6 +51,7 @@ struct wf_push {
 	struct wf_walk walk;
 	bool sync, buffer;
 	bool offered;                   /* under wf_user_lock: still in its way's backlog, and shown to who asked (seek.h) */
+	bool handed;                    /* its buffer is with who took the message */
 	bool nudged;                    /* the other's listener was told to look */
 	weft_time since;                /* announced */
 };
@@ -244,7 +245,7 @@ void wf_push_end_locked(struct weft_req *r, int err)
 		push_put_locked(u);
 }
 
-/* [wf_user_lock] The request's end, if nobody has taken the message. */
+/* [wf_user_lock] If nobody has taken the message nobody will; the request is to end with @err. */
 static bool cancel_ticket_locked(struct wf_push *u, int err)
 {
 	uint64_t open = wf_ticket_word(u->serial, WF_T_OPEN, 0);
@@ -253,7 +254,7 @@ static bool cancel_ticket_locked(struct wf_push *u, int err)
 	if (!atomic_compare_exchange_strong_explicit(&u->ticket->word, &open, wf_ticket_word(u->serial, WF_T_CANCELLED, 0),
 						     memory_order_acq_rel, memory_order_relaxed))
 		return false;
-	finish_locked(u, err);
+	u->req->cancel = err;
 	return true;
 }
 
@@ -387,6 +388,7 @@ static void hand_over(struct wf_push *u)
 	if (r == 0) {
 		u->ticket->flight = f.flight;
 		u->req->buf = NULL;
+		u->handed = true;
 		taken_off(b, &f);
 		atomic_store_explicit(&u->ticket->ready, WF_READY_FLIGHT, memory_order_release);        /* K2 */
 	}
@@ -452,12 +454,18 @@ static bool cancel_late(struct wf_push *u)
 	return done;
 }
 
+/* [busy, wf_user_lock] Its sender has taken it back, and not ended it. */
+static bool taken_back_locked(struct wf_push *u)
+{
+	return u->req && atomic_load_explicit(&u->ticket->word, memory_order_relaxed) == wf_ticket_word(u->serial, WF_T_CANCELLED, 0);
+}
+
 /* [busy] What can be done now. True: it is over, and busy is gone with it. */
 static bool step(struct wf_push *u, bool *ret_moved)
 {
 	uint64_t word = atomic_load_explicit(&u->ticket->word, memory_order_acquire);           /* K1 */
 	uint32_t state = (uint32_t)word & 0xff;
-	bool moved = false, taken = state == WF_T_TAKEN;
+	bool moved = false, taken = state == WF_T_TAKEN, over;
 	int err = 0;
 
 	if (word >> 32 != u->serial || state < WF_T_OPEN || state > WF_T_REFUSED) {
@@ -490,18 +498,26 @@ static bool step(struct wf_push *u, bool *ret_moved)
 		}
 		if (moved)
 			wake_reader(u);
-		if (u->req && u->written == u->len && !u->sync) {   /* its memory is free */
-			wf_lock(&wf_user_lock);
-			finish_locked(u, 0);
-			wf_unlock(&wf_user_lock);
-			moved = true;
-		}
 		*ret_moved |= moved;
-		wf_unlock(&u->busy);
-		return false;
+		wf_lock(&wf_user_lock);         /* who cancels does so under it, and leaves the end to us while we copy from the memory */
+		over = taken_back_locked(u);
+		if (!over && u->req && u->written == u->len && !u->sync) {      /* its memory is free */
+			finish_locked(u, 0);
+			*ret_moved = true;
+		}
+		if (!over) {
+			wf_unlock(&u->busy);
+			wf_unlock(&wf_user_lock);
+			return false;
+		}
+	} else {
+		wf_lock(&wf_user_lock);
 	}
 	*ret_moved = true;
-	wf_lock(&wf_user_lock);
+	if (u->req && taken_back_locked(u))
+		err = u->req->cancel;
+	else if (u->handed)
+		err = 0;                /* the buffer went to a receive that had matched it: what became of that is another matter */
 	finish_locked(u, err);
 	wf_unlock(&u->busy);            /* before others may have it */
 	retire_locked(u);
@@ -733,7 +749,7 @@ int wf_push_start(struct outgoing *o, struct weft_req *r)
 	u->peer = o->way->peer;
 	u->ticket = NULL;
 	u->pipe = NULL;
-	u->offered = false;
+	u->offered = u->handed = false;
 	u->name = o->blocks ? 0 : WF_SLEEPS_LISTENER;
 	u->len = o->len;
 	u->written = 0;
@@ -805,10 +821,11 @@ int wf_push_cancel_locked(struct weft_req *r, int err)
 			r->cancel = err;        /* if it comes back */
 		return -EALREADY;
 	}
-	if (wf_trylock(&u->busy)) {     /* else who copies finds out */
-		wf_unlock(&u->busy);
-		retire_locked(u);
-	}
+	if (!wf_trylock(&u->busy))
+		return 1;               /* somebody copies from its memory: its end is his */
+	finish_locked(u, err);
+	wf_unlock(&u->busy);
+	retire_locked(u);
 	return 0;
 }
 
