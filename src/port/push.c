@@ -449,7 +449,7 @@ static bool cancel_late(struct wf_push *u)
 	bool done;
 
 	wf_lock(&wf_user_lock);
-	done = u->req && cancel_ticket_locked(u, u->req->cancel);
+	done = u->req && u->req->cancel && cancel_ticket_locked(u, u->req->cancel);
 	wf_unlock(&wf_user_lock);
 	return done;
 }
@@ -482,7 +482,7 @@ static bool step(struct wf_push *u, bool *ret_moved)
 	nudge(u, state != WF_T_OPEN);
 	if (wf_unlikely(u->offered) && offer_answered(u, state, err))
 		return false;
-	if (state == WF_T_OPEN && u->req && u->req->cancel && cancel_late(u))
+	if (state == WF_T_OPEN && cancel_late(u))
 		state = WF_T_CANCELLED;
 	if (state == WF_T_OPEN || state == WF_T_TAKEN) {
 		if (u->buffer) {

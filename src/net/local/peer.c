@@ -64,6 +64,12 @@ bool wf_peer_died(uint32_t process)
 	return !p || atomic_load_explicit(&p->state, memory_order_acquire) == WF_PEER_DEAD;
 }
 
+/* Not close(3): that is where a thread can be cancelled. */
+static void shut_fd(int fd)
+{
+	syscall(SYS_close, fd);
+}
+
 static int meet_locked(struct wf_peer *p)
 {
 	int board_fd, event_fd, r;
@@ -78,9 +84,9 @@ static int meet_locked(struct wf_peer *p)
 	if (r < 0)
 		return r;
 	b = wf_board_map(board_fd, p->process);
-	close(board_fd);
+	shut_fd(board_fd);
 	if (!b) {
-		close(event_fd);
+		shut_fd(event_fd);
 		return -EPROTO;
 	}
 	p->board = b;
@@ -132,7 +138,7 @@ void wf_peer_set_dead(uint32_t process)
 	}
 	p->first = p->last = NULL;
 	if (p->event_fd >= 0)
-		close(p->event_fd);
+		shut_fd(p->event_fd);
 	p->event_fd = -1;
 	wf_unlock(&p->out_lock);
 }
