@@ -180,13 +180,15 @@ static struct wf_inway *take(struct wf_peer *peer, const struct wf_f_ring *f)
 	else if (!find_locked(peer, f->key, f->who))
 		w = inway_new();
 	if (w) {
-		/* Who looks at the port it was at before may still be looking at it: what he reads is stored, all else is blanked. */
+		/* Who looks at the port it was at before may still be looking at it: what he reads is stored atomically. */
 		atomic_store_explicit(&w->r.next, NULL, memory_order_relaxed);
 		atomic_store_explicit(&w->r.pos, 0, memory_order_relaxed);
 		w->r.arena_at = 0;
 		w->r.arena = NULL;
 		w->r.arena_last = false;
-		memset((char *)w + sizeof(w->r), 0, sizeof(*w) - sizeof(w->r));
+		atomic_store_explicit(&w->port, NULL, memory_order_relaxed);
+		w->complained = w->clogged = false;
+		w->announced = w->last = 0;
 		atomic_store_explicit(&w->r.mask, WF_WAY_CELLS - 1, memory_order_relaxed);
 		atomic_store_explicit(&w->r.cells, cells, memory_order_relaxed);
 		w->r.head = &box->head;
