@@ -208,7 +208,7 @@ static int make_locked(struct wf_peer *peer, bool met, weft_id id, weft_ctx cont
 	}
 	w->who = (uint16_t)((w->who + 1) & 0xfff);
 	w->peer = peer;
-	w->strong = peer->strong;
+	w->strong = true;               /* until it is met */
 	w->proto = proto;
 	w->told = false;
 	w->user = NULL;
