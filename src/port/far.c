@@ -61,13 +61,6 @@ static struct wf_node fetching;                 /* under wf_user_lock */
 static _Atomic uint32_t active;                 /* a hint */
 static struct wf_far *free_fars;                /* under wf_user_lock; never given back */
 
-static void *map(uint32_t process, const struct wf_f_place *at, size_t bytes)
-{
-	struct wf_place p = { .process = process, .segment = at->segment, .offset = (uint64_t)at->at * 64 };
-
-	return p.offset % WF_PAIR ? NULL : wf_place_map(&p, bytes);     /* what lies elsewhere is none of ours */
-}
-
 int wf_cell_read_far(struct wf_reader *rd, const unsigned char *body, size_t room, struct wf_incoming *in)
 {
 	struct wf_inway *w = wf_inway_of(rd);
@@ -182,7 +175,7 @@ static void count_out_locked(struct weft_port *p, struct wf_inway *w)
 
 struct weft_req *wf_far_send(struct weft_port *p, struct wf_incoming *in)
 {
-	struct wf_ticket *t = map((uint32_t)(in->src >> 32), &in->far.ticket, sizeof(*t));
+	struct wf_ticket *t = wf_f_place_map((uint32_t)(in->src >> 32), &in->far.ticket, sizeof(*t));
 	struct wf_far *f = far_get();
 	struct weft_req *r = f ? wf_req_new(WF_SEND) : NULL;
 
@@ -328,7 +321,7 @@ bool wf_far_whole(struct weft_req *send)
 	n = send->a.len / WF_CHUNK + (send->a.len % WF_CHUNK != 0);
 	if (n > WF_CHUNKS)
 		return false;
-	pipe = map(f->peer->process, &at.head, sizeof(*pipe));
+	pipe = wf_f_place_map(f->peer->process, &at.head, sizeof(*pipe));
 	for (uint32_t i = 0; pipe && i < n; i++)
 		if (atomic_load_explicit(&pipe->chunk[(at.base + i) % WF_CHUNKS].seq, memory_order_relaxed) != at.base + i + 1)
 			return false;
@@ -409,8 +402,8 @@ static bool find_pipe(struct wf_far *f)
 		f->mem = wf_mem_plain(f->buf->data, f->len);
 	}
 	f->base = at.base;
-	f->pipe = map(f->peer->process, &at.head, sizeof(*f->pipe));
-	f->data = map(f->peer->process, &at.data, WF_CHUNKS * WF_CHUNK);
+	f->pipe = wf_f_place_map(f->peer->process, &at.head, sizeof(*f->pipe));
+	f->data = wf_f_place_map(f->peer->process, &at.data, WF_CHUNKS * WF_CHUNK);
 	if (!f->pipe || !f->data) {
 		f->pipe = NULL;
 		f->over = true;

@@ -2,6 +2,7 @@
 #ifndef WF_PORT_FRAMES_H
 #define WF_PORT_FRAMES_H
 
+#include "mem/segment.h"
 #include "net/local/peer.h"
 #include "weft/id.h"
 
@@ -23,6 +24,23 @@ enum wf_frame_kind {
 struct wf_f_place {
 	uint32_t segment, at;   /* at: in units of 64 bytes */
 };
+
+/* Where @mem, of this process's pool, is for others. */
+static inline struct wf_f_place wf_f_place_of(const void *mem)
+{
+	struct wf_place p = { 0 };
+
+	wf_place_of(mem, &p);
+	return (struct wf_f_place){ .segment = p.segment, .at = (uint32_t)(p.offset / 64) };
+}
+
+/* What @process meant by @at, any numbers at all; NULL: nothing of its. */
+static inline void *wf_f_place_map(uint32_t process, const struct wf_f_place *at, size_t len)
+{
+	struct wf_place p = { .process = process, .segment = at->segment, .offset = (uint64_t)at->at * 64 };
+
+	return p.offset % WF_PAIR ? NULL : wf_place_map(&p, len);       /* what lies elsewhere is none of ours */
+}
 
 struct wf_f_ring {
 	uint32_t key, who;

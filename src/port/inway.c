@@ -33,19 +33,12 @@ int wf_inway_nonsense(struct wf_inway *w)
 	return -EBADMSG;
 }
 
-static void *map(struct wf_peer *peer, const struct wf_f_place *at, size_t bytes)
-{
-	struct wf_place p = { .process = peer->process, .segment = at->segment, .offset = (uint64_t)at->at * 64 };
-
-	return p.offset % WF_PAIR ? NULL : wf_place_map(&p, bytes);     /* what lies elsewhere is none of ours */
-}
-
 void wf_inway_grown(struct wf_inway *w, const unsigned char *body)
 {
 	struct wf_f_place at;
 
 	memcpy(&at, body, sizeof(at));
-	w->r.arena = map(w->peer, &at, WF_ARENA_BYTES);
+	w->r.arena = wf_f_place_map(w->peer->process, &at, WF_ARENA_BYTES);
 	if (!w->r.arena)
 		wf_inway_nonsense(w);
 }
@@ -167,8 +160,8 @@ static struct wf_inway *inway_new(void)
 
 static struct wf_inway *take(struct wf_peer *peer, const struct wf_f_ring *f)
 {
-	struct wf_box *box = map(peer, &f->box, sizeof(*box));
-	struct wf_cell *cells = map(peer, &f->cells, WF_WAY_CELLS * sizeof(*cells));
+	struct wf_box *box = wf_f_place_map(peer->process, &f->box, sizeof(*box));
+	struct wf_cell *cells = wf_f_place_map(peer->process, &f->cells, WF_WAY_CELLS * sizeof(*cells));
 	struct wf_inway *w;
 
 	if (!box || !cells)

@@ -71,14 +71,6 @@ struct ticket_room {
 };
 static struct ticket_room *free_tickets, *spare_rooms;
 
-static struct wf_f_place place(const void *mem)
-{
-	struct wf_place p = { 0 };
-
-	wf_place_of(mem, &p);
-	return (struct wf_f_place){ .segment = p.segment, .at = (uint32_t)(p.offset / 64) };
-}
-
 static void more_tickets_locked(void)
 {
 	struct ticket_room *rooms = calloc(TICKETS_AT_ONCE, sizeof(*rooms));
@@ -273,7 +265,7 @@ static void wake_reader(struct wf_push *u)
 
 static struct wf_pipe_place pipe_place(const struct pipe *p)
 {
-	return (struct wf_pipe_place){ .head = place(p->head), .data = place(p->data), .base = p->written };
+	return (struct wf_pipe_place){ .head = wf_f_place_of(p->head), .data = wf_f_place_of(p->data), .base = p->written };
 }
 
 /* [busy] It was taken and cannot be sent: both ends learn of it. */
@@ -420,7 +412,7 @@ static void nudge(struct wf_push *u, bool taken)
 /* [busy] What was offered out of a backlog was taken: it leaves that. Or it was not: it is back where it was; true, and busy is gone. */
 static bool offer_answered(struct wf_push *u, uint32_t state, int err)
 {
-	bool back = state == WF_T_OPEN || (state == WF_T_REFUSED && err == -EAGAIN);
+	bool back = state == WF_T_REFUSED && err == -EAGAIN;
 
 	if (state == WF_T_OPEN) {               /* not answered yet */
 		wf_unlock(&u->busy);
@@ -561,7 +553,7 @@ static int announce_locked(struct outgoing *o, struct weft_req *r, uint64_t allo
 		return weft_fail(-ENOMEM, "no memory for an announcement");
 	if (!a.with && o->len && !offer && (u->pipe = pipe_get_locked(u, false, &never)) != NULL)
 		a.with = WF_WITH_PIPE;
-	a.ticket = place(u->ticket);
+	a.ticket = wf_f_place_of(u->ticket);
 	a.serial = u->serial;
 	claim = wf_way_claim(o->way, o->who, 0, allow, &c);
 	if (claim != WF_CLAIMED) {
@@ -675,7 +667,7 @@ int wf_far_eager(struct outgoing *o, uint64_t allow)
 		to = wf_mem_plain(c.bytes, o->len);
 		if (!wf_mem_copy(&to, &o->mem, o->len))
 			memset(c.bytes, 0, o->len);     /* promised, and a cell cannot be taken back */
-	} else if (o->len) {
+	} else if (kind == WF_INLINE && o->len) {
 		wf_copy_small(body, o->mem.kind == WF_MEM_PLAIN ? o->mem.plain : flat, o->len);
 	}
 	wf_way_publish(o->way, &c);

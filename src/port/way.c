@@ -108,14 +108,6 @@ static struct wf_way **place_locked(weft_id id, weft_ctx context)
 	return at;
 }
 
-static struct wf_f_place place(const void *mem)
-{
-	struct wf_place p = { 0 };
-
-	wf_place_of(mem, &p);
-	return (struct wf_f_place){ .segment = p.segment, .at = (uint32_t)(p.offset / 64) };
-}
-
 static uint64_t proto_hash(const struct weft_proto *proto)
 {
 	return proto ? wf_ctx_of_text(proto->name) : 0;
@@ -127,7 +119,7 @@ static bool tell_ring(struct wf_way *w)
 		.key = w->key, .who = w->who,
 		.id = atomic_load_explicit(&w->id, memory_order_relaxed),
 		.context = atomic_load_explicit(&w->context, memory_order_relaxed),
-		.box = place(w->box), .cells = place(w->cells),
+		.box = wf_f_place_of(w->box), .cells = wf_f_place_of(w->cells),
 		.proto = proto_hash(w->proto), .head_len = w->proto ? w->proto->head_len : 0,
 	};
 
@@ -440,7 +432,7 @@ static int make_arena(struct wf_way *w, uint16_t who)
 	}
 	claim = wf_way_claim(w, who, 0, WF_WAY_BACKLOG, &c);
 	if (claim == WF_CLAIMED) {
-		at = place(b->data);
+		at = wf_f_place_of(b->data);
 		c.cell->kind = WF_GROWN;
 		c.cell->flags = 0;
 		c.cell->len = c.cell->index = 0;

@@ -226,7 +226,6 @@ bool wf_ways_owe(void);
 void wf_ways_end(uint32_t process, int err);
 int wf_ways_bury(void);                         /* [listener] those to the dead whose memory a thread may still write to: how many are left */
 bool wf_ways_joined(struct wf_peer *peer);      /* it is there: tell it of the ways that wait for it. False: not of all */
-bool wf_ways_pending(void);                     /* is anything not yet written? */
 
 /* [any] Does @id, of another process, live? A hint, as everything about others is; of one that has not joined yet: true. */
 bool wf_far_lives(weft_id id);
