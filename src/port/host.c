@@ -219,7 +219,7 @@ void wf_host_dead(uint32_t process)
 
 	if (!peer || wf_peer_died(process))
 		return;
-	if (peer->board) {
+	if (wf_peer_board(peer)) {
 		wf_peer_poll(peer);             /* what it said last */
 		wf_inways_dead(peer);
 	}

@@ -404,7 +404,7 @@ static void nudge(struct wf_push *u, bool taken)
 		return;
 	u->nudged = true;
 	atomic_fetch_sub_explicit(&silent, 1, memory_order_relaxed);
-	f.word = (uint64_t)(atomic_load_explicit(&u->way->face, memory_order_relaxed) - u->peer->board->face);
+	f.word = wf_face_number(wf_peer_board(u->peer), atomic_load_explicit(&u->way->face, memory_order_relaxed));
 	if (!taken && f.word < WF_FACES)
 		wf_frame_send(u->peer, WF_F_BELL, &f, sizeof(f));
 }

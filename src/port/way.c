@@ -234,11 +234,12 @@ static int make_locked(struct wf_peer *peer, bool met, weft_id id, weft_ctx cont
 static bool slot_lives(struct wf_peer *peer, weft_id id)
 {
 	uint32_t local = (uint32_t)id & (WF_SLOTS - 1);
+	struct wf_board *b = wf_peer_board(peer);
 	uint64_t word;
 
-	if (local >= atomic_load_explicit(&peer->board->slots, memory_order_acquire))
+	if (local >= atomic_load_explicit(&b->slots, memory_order_acquire))
 		return false;
-	word = atomic_load_explicit(&peer->board->slot[local], memory_order_acquire);   /* B2 */
+	word = atomic_load_explicit(&b->slot[local], memory_order_acquire);   /* B2 */
 	return word && (word & 0xfff) == ((id >> WF_LOCAL_BITS) & 0xfff);
 }
 
@@ -253,6 +254,7 @@ bool wf_far_lives(weft_id id)
 int wf_far_watch(weft_id id)
 {
 	struct wf_peer *peer;
+	struct wf_board *b;
 	struct wf_face *face;
 	uint32_t local = (uint32_t)id & (WF_SLOTS - 1);
 	int r = id >> 52 ? -ESRCH : wf_peer_get(process_of(id), &peer);
@@ -263,7 +265,8 @@ int wf_far_watch(weft_id id)
 		return -ESRCH;
 	if (!local)
 		return 0;               /* a process: the agent tells */
-	face = wf_face_of(peer->board, (uint32_t)(atomic_load_explicit(&peer->board->slot[local], memory_order_acquire) >> 12) - 1);
+	b = wf_peer_board(peer);
+	face = wf_face_of(b, (uint32_t)(atomic_load_explicit(&b->slot[local], memory_order_acquire) >> 12) - 1);
 	if (!face)
 		return -ESRCH;
 	if (!atomic_load_explicit(&face->watched, memory_order_relaxed)) {
@@ -361,9 +364,10 @@ void wf_way_bell(struct wf_way *w, uint32_t sleeper)
 	ring = !(atomic_load_explicit(&w->tail, memory_order_relaxed) & WF_WAY_SHUT) && face != &blind &&
 	       !atomic_exchange_explicit(&w->box->rung, 1, memory_order_acq_rel);
 	wf_unlock(&ways_lock);
-	f.word = (uint64_t)(face - peer->board->face);
-	if (ring)
-		wf_frame_send(peer, WF_F_BELL, &f, sizeof(f));
+	if (!ring)
+		return;
+	f.word = wf_face_number(wf_peer_board(peer), face);
+	wf_frame_send(peer, WF_F_BELL, &f, sizeof(f));
 }
 
 /* Out of what can be found; its backlog ends with @err. Its memory waits for GONE. [no lock] */
@@ -606,7 +610,7 @@ static struct wf_way *way_of(struct wf_peer *peer, uint32_t key, uint32_t who)
 void wf_way_attached(struct wf_peer *peer, const struct wf_f_attached *f)
 {
 	struct wf_way *w = way_of(peer, f->key, f->who);
-	struct wf_face *face = wf_face_of(peer->board, f->face);
+	struct wf_face *face = wf_face_of(wf_peer_board(peer), f->face);
 
 	if (!w || !face)
 		return;

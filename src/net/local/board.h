@@ -91,4 +91,12 @@ static inline struct wf_face *wf_face_of(struct wf_board *b, uint32_t n)
 	return n < atomic_load_explicit(&b->faces, memory_order_relaxed) && n < WF_FACES ? &b->face[n] : NULL;
 }
 
+/* The number of @face on @b; WF_FACES: it is not there, or there is no board yet. */
+static inline uint32_t wf_face_number(const struct wf_board *b, const struct wf_face *face)
+{
+	uintptr_t at = b ? (uintptr_t)face - (uintptr_t)b->face : UINTPTR_MAX;
+
+	return at < WF_FACES * sizeof(*face) ? (uint32_t)(at / sizeof(*face)) : WF_FACES;
+}
+
 #endif

@@ -89,9 +89,9 @@ static int meet_locked(struct wf_peer *p)
 		shut_fd(event_fd);
 		return -EPROTO;
 	}
-	p->board = b;
 	p->event_fd = event_fd;
 	p->strong = b->strong || !wf_fence_global;
+	atomic_store_explicit(&p->board, b, memory_order_release);              /* C3 */
 	atomic_store_explicit(&p->state, WF_PEER_MET, memory_order_release);    /* C3 */
 	return 0;
 }
@@ -147,11 +147,12 @@ void wf_peer_ring(struct wf_peer *p)
 {
 	struct pollfd full = { .events = POLLOUT };
 	struct timespec now = { 0, 0 };
+	struct wf_board *b = wf_peer_board(p);
 	uint64_t one = 1;
 
 	wf_fence_slow();                /* F1: what was written before the look; rings are rare enough for a full fence */
 	/* Only the listener clears it: one of us might be stopped, or killed, between clearing and writing. */
-	if (!p->board || atomic_load_explicit(&p->board->bell.word, memory_order_relaxed) != 1)
+	if (!b || atomic_load_explicit(&b->bell.word, memory_order_relaxed) != 1)
 		return;
 	wf_lock(&p->out_lock);          /* it may die, and its descriptor with it */
 	full.fd = p->event_fd;
@@ -169,7 +170,7 @@ void wf_peer_wake(struct wf_peer *p, uint32_t name)
 		wf_peer_ring(p);
 		return;
 	}
-	f = name ? wf_face_of(p->board, name - 1) : NULL;
+	f = name ? wf_face_of(wf_peer_board(p), name - 1) : NULL;
 	if (f)
 		wf_wake(&f->parker);
 }
@@ -238,7 +239,7 @@ bool wf_frame_send(struct wf_peer *p, uint32_t what, const void *body, size_t le
 
 static struct wf_frame *next_frame(struct wf_peer *p)
 {
-	struct wf_frame *f = &p->board->control[self].frame[p->in_pos % WF_FRAMES];
+	struct wf_frame *f = &wf_peer_board(p)->control[self].frame[p->in_pos % WF_FRAMES];
 
 	return atomic_load_explicit(&f->seq, memory_order_acquire) == p->in_pos + 1 ? f : NULL; /* C1 */
 }
@@ -254,7 +255,7 @@ static int poll_locked(struct wf_peer *p)
 
 		memcpy(body, f->body, sizeof(body));
 		p->in_pos++;
-		atomic_store_explicit(&p->board->control[self].head, p->in_pos, memory_order_release);  /* C2 */
+		atomic_store_explicit(&wf_peer_board(p)->control[self].head, p->in_pos, memory_order_release);  /* C2 */
 		hooks->frame(p, what, body);
 	}
 	return n;
@@ -264,7 +265,7 @@ int wf_peer_poll(struct wf_peer *p)
 {
 	int n, all = 0;
 
-	if (!p->board)
+	if (!wf_peer_board(p))
 		return 0;
 	do {
 		wf_lock(&p->in_lock);

@@ -6,7 +6,7 @@
  *
  * Edges   C1  frame.seq release -> acquire: the frame.
  *         C2  control.head release -> acquire: the frames below it have been read.
- *         C3  peer.state release (MET) -> acquire: its board and descriptor.
+ *         C3  peer.state release (MET), and peer.board release -> acquire: its board and descriptor.
  * Trust   A frame is copied, then handed up; what is in it is checked there.
  */
 #ifndef WF_NET_LOCAL_PEER_H
@@ -24,7 +24,7 @@ struct wf_peer {
 	/* set before state says MET, then constant */
 	uint32_t process;
 	int event_fd;
-	struct wf_board *board;
+	_Atomic(struct wf_board *) board;       /* through wf_peer_board */
 	bool strong;                            /* to be found by its sleepers we pass a full fence */
 	/* any thread, atomic */
 	_Atomic uint32_t state;
@@ -36,6 +36,12 @@ struct wf_peer {
 	struct wf_lock in_lock;
 	uint32_t in_pos;
 };
+
+/* [any] NULL until it is met; stays when it dies. */
+static inline struct wf_board *wf_peer_board(struct wf_peer *p)
+{
+	return atomic_load_explicit(&p->board, memory_order_acquire);           /* C3 */
+}
 
 struct wf_peer_hooks {
 	int (*meet)(uint32_t process, int *ret_board_fd, int *ret_event_fd);    /* as wf_link_meet */
