@@ -25,6 +25,29 @@
 #include <time.h>
 #include <unistd.h>
 
+/* 1 in a program built with that sanitizer, else 0. */
+#if defined(__has_feature)
+#define TEST_TSAN __has_feature(thread_sanitizer)
+#define TEST_ASAN __has_feature(address_sanitizer)
+#else
+#if defined(__SANITIZE_THREAD__)
+#define TEST_TSAN 1
+#else
+#define TEST_TSAN 0
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define TEST_ASAN 1
+#else
+#define TEST_ASAN 0
+#endif
+#endif
+
+/* How many times as long what must come about may take here: for bounds that stand for "never". */
+#define TEST_SLOW (TEST_TSAN || TEST_ASAN ? 10 : 1)
+
+#define KIB ((size_t)1024)
+#define MIB (1024 * KIB)
+
 struct test_case {
 	const char *name;
 	void (*fn)(void);

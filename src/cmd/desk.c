@@ -13,10 +13,13 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent.h"
 #include "job/frames.h"
+
+#define REPLY_TRIES 1000        /* of an answer that finds no memory, a millisecond apart */
 
 /* The loop comes again. */
 static bool try_again(ssize_t n)
@@ -139,8 +142,12 @@ static void no_descriptors(struct agent *a, const struct place *p, struct wf_par
 static bool is_closed(int sock)
 {
 	struct pollfd p = { .fd = sock };
+	int n;
 
-	return poll(&p, 1, 0) != 0;
+	do
+		n = poll(&p, 1, 0);
+	while (n < 0 && (errno == EINTR || errno == EAGAIN || errno == ENOMEM));
+	return n != 0;
 }
 
 /* Why @join is refused, in words; or an empty text. What a stranger calls its version may end up on a terminal. */
@@ -169,10 +176,11 @@ static bool reply(struct agent *a, struct place *p, const void *frame, size_t by
 {
 	int r;
 
-	for (int tries = 0; tries < 10; tries++) {
+	for (int tries = 0; tries < REPLY_TRIES; tries++) {
 		r = wf_parcel_send(p->calls, frame, bytes, fds, count, MSG_DONTWAIT);
 		if (r != -ENOMEM && r != -ENOBUFS)
 			break;
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 	}
 	if (r == 0 || r == -EPIPE || r == -ECONNRESET)  /* closed: the loop hears of that as well */
 		return true;

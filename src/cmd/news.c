@@ -54,8 +54,8 @@ static void wait_for_room(struct agent *a, struct place *p, bool wait)
 
 	if (p->writing == wait)
 		return;
-	epoll_ctl(a->epoll, EPOLL_CTL_MOD, p->notes, &e);
-	p->writing = wait;
+	if (epoll_ctl(a->epoll, EPOLL_CTL_MOD, p->notes, &e) == 0)
+		p->writing = wait;
 }
 
 void news_flush(struct agent *a, struct place *p)

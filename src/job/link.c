@@ -3,6 +3,9 @@
  * Any thread may call, one at a time (call_lock, a leaf): a call is a frame and its answer. Notices are read by the listener
  * alone. Every descriptor is close-on-exec, so that a program exec'ed in this place has left the job; a forked child closes
  * its copies.
+ *
+ * That the agent is gone says only a closed socket. Lack of memory passes: it is waited for, a second at most. Then a call that could not be
+ * sent has failed, no more; one whose answer cannot be read has left the link out of step, and that is its end.
  */
 #include "job/link.h"
 
@@ -19,7 +22,7 @@
 #include "base/clock.h"
 #include "job/frames.h"
 
-#define MOST_TRIES 1000         /* of sending a frame that finds no memory, a millisecond apart */
+#define MOST_TRIES 1000         /* of a frame that finds no memory, a millisecond apart */
 
 static pthread_mutex_t call_lock = PTHREAD_MUTEX_INITIALIZER;
 static int calls = -1, notes = -1;      /* set while joined */
@@ -35,6 +38,55 @@ static void close_at(int *fd)
 	if (*fd >= 0)
 		close(*fd);
 	*fd = -1;
+}
+
+/* It may be otherwise in a moment. EAGAIN: somebody has made the socket one that does not block. */
+static bool passes(ssize_t err)
+{
+	return err == -ENOMEM || err == -ENOBUFS || err == -EAGAIN;
+}
+
+/* 0; -ENOMEM: there was no memory for it, and it was not sent; or what the socket says. */
+static int send_patiently(int sock, const void *frame, size_t bytes, const int *fds, unsigned count)
+{
+	int r = -ENOMEM;
+
+	for (int tries = 0; tries < MOST_TRIES; tries++) {
+		r = wf_parcel_send(sock, frame, bytes, fds, count, 0);
+		if (!passes(r))
+			return r;
+		wf_nap(WEFT_MS);
+	}
+	return -ENOMEM;
+}
+
+/* As wf_parcel_recv; for an answer it waits as long as it takes. */
+static ssize_t recv_patiently(int sock, void *frame, size_t room, struct wf_parcel *ret_parcel)
+{
+	ssize_t n = -ENOMEM;
+
+	for (int tries = 0; tries < MOST_TRIES; tries += n != -EAGAIN) {
+		n = wf_parcel_recv(sock, frame, room, ret_parcel, 0);
+		if (!passes(n))
+			return n;
+		wf_nap(WEFT_MS);
+	}
+	return n;
+}
+
+static bool is_gone(int err)
+{
+	return err == -EPIPE || err == -ECONNRESET || err == -ENOTCONN;
+}
+
+/* Why a frame to the agent was not sent. */
+static int unsent(int err)
+{
+	if (is_gone(err))
+		return gone();
+	if (err == -ETOOMANYREFS)
+		return weft_fail(-EMFILE, "too many descriptors of this user are on their way");
+	return weft_fail(err, "the agent cannot be asked: %s", strerror(-err));
 }
 
 /* The door's descriptor, or -1. */
@@ -64,7 +116,7 @@ static int read_welcome(int sock, struct wf_welcome *ret_welcome)
 {
 	struct wf_frame_welcome w;
 	struct wf_parcel parcel;
-	ssize_t n = wf_parcel_recv(sock, &w, sizeof(w), &parcel, 0);
+	ssize_t n = recv_patiently(sock, &w, sizeof(w), &parcel);
 
 	wf_parcel_drop(&parcel);
 	if (n != (ssize_t)sizeof(w) || parcel.cut)
@@ -85,12 +137,12 @@ static int knock(int door, const int mine[2], const int theirs[2], int board_fd,
 		.magic = WF_JOIN_MAGIC, .protocol = WF_JOIN_PROTOCOL, .version = WF_VERSION, .board_bytes = board_bytes,
 	};
 	const int fds[WF_JOIN_FDS] = { theirs[0], theirs[1], board_fd, event_fd };
-	int r = wf_parcel_send(door, &join, sizeof(join), fds, WF_JOIN_FDS, 0);
+	int r = send_patiently(door, &join, sizeof(join), fds, WF_JOIN_FDS);
 
 	close(theirs[0]);       /* else an agent that dies would leave our own copy open, and the wait below without an end */
 	close(theirs[1]);
 	if (r < 0)
-		return weft_fail(-ECONNRESET, "the agent of this host does not answer: %s", strerror(-r));
+		return unsent(r);
 	return read_welcome(mine[0], ret_welcome);
 }
 
@@ -129,33 +181,19 @@ static int lost(void)
 	return gone();
 }
 
-/* What is sent is small: if there is no memory even for that, there will be. */
-static int ask(const struct wf_frame_call *call, int fd)
-{
-	for (int tries = 0; calls >= 0; tries++) {
-		int r = wf_parcel_send(calls, call, sizeof(*call), &fd, fd >= 0, 0);
-
-		if (r != -ENOMEM && r != -ENOBUFS)
-			return r;
-		if (tries == MOST_TRIES)
-			return lost();
-		wf_nap(WEFT_MS);
-	}
-	return -ECONNRESET;
-}
-
 /* One call. @fd goes with it if it is not -1. Of a result 0 exactly @count descriptors come back in @ret_fds. */
 static int call_locked(const struct wf_frame_call *call, int fd, int *ret_fds, unsigned count)
 {
 	struct wf_frame_answer answer;
 	struct wf_parcel parcel = { .count = 0 };
-	int r = ask(call, fd);
+	int r;
 
-	if (r == -ETOOMANYREFS)
-		return weft_fail(-EMFILE, "too many descriptors of this user are on their way");
-	if (r < 0)
+	if (calls < 0)
 		return gone();
-	if (wf_parcel_recv(calls, &answer, sizeof(answer), &parcel, 0) != (ssize_t)sizeof(answer) || answer.what != call->what) {
+	r = send_patiently(calls, call, sizeof(*call), &fd, fd >= 0);
+	if (r < 0)
+		return unsent(r);
+	if (recv_patiently(calls, &answer, sizeof(answer), &parcel) != (ssize_t)sizeof(answer) || answer.what != call->what) {
 		wf_parcel_drop(&parcel);
 		return lost();
 	}
@@ -232,6 +270,7 @@ int wf_link_fd(void)
 
 int wf_link_next(struct wf_note *ret_note)
 {
+	static int tries;               /* [listener] in a row that found no memory */
 	struct wf_note note;
 	struct wf_parcel parcel;
 	ssize_t n;
@@ -240,7 +279,10 @@ int wf_link_next(struct wf_note *ret_note)
 		return gone();
 	n = wf_parcel_recv(notes, &note, sizeof(note), &parcel, MSG_DONTWAIT);
 	wf_parcel_drop(&parcel);
-	if (n == -EAGAIN)
+	tries = passes(n) && n != -EAGAIN ? tries + 1 : 0;
+	if (tries)
+		wf_nap(WEFT_MS);        /* it can be read all the same: who waits for that comes back at once */
+	if (n == -EAGAIN || (tries && tries < MOST_TRIES))
 		return 0;
 	if (n != (ssize_t)sizeof(note) || parcel.cut)
 		return gone();

@@ -33,7 +33,8 @@ bool wf_link_offered(void);
  * caller's. 0; -EACCES: refused, the words say why; -ECONNRESET: no agent answers. */
 int wf_link_join(int board_fd, size_t board_bytes, int event_fd, struct wf_welcome *ret_welcome);
 
-/* [any] Calls. Each is answered at once and takes no lock but its own; they may be made under any lock of weft's. All: -ECONNRESET: the agent is gone. */
+/* [any] Calls. Each is answered at once and takes no lock but its own; they may be made under any lock of weft's. All: -ECONNRESET: the agent is gone;
+ * -ENOMEM: there was no memory to ask it, -EMFILE: no descriptors: nothing has happened. */
 
 /* Another process's board and the descriptor that wakes it (both the caller's to close); that process gets WF_NOTE_MEET. -EAGAIN: has not
  * joined yet: WF_NOTE_JOINED or WF_NOTE_DEAD will come. -ESRCH: no such process, or gone before it joined. A dead one's board is still given. */

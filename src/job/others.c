@@ -18,6 +18,8 @@
 #include "port/host.h"
 #include "port/listener.h"
 
+#define ACTED_TRIES 3
+
 static int event_fd = -1;
 static bool was_in;             /* a place is taken once */
 
@@ -62,6 +64,17 @@ int wf_others_prepare(uint32_t process)
 	return 0;
 }
 
+/* Unsaid, what flew between that process and others does not come home before this one ends. Each try takes its time. */
+static void say_acted(uint32_t process)
+{
+	int tries = ACTED_TRIES;
+
+	while (wf_link_acted(process) == -ENOMEM && --tries > 0)
+		continue;
+	if (!tries)
+		wf_log(WF_WARN, "no memory to tell the agent that the end of process %u was acted on", process);
+}
+
 static void notices(void)
 {
 	struct wf_note note;
@@ -76,7 +89,7 @@ static void notices(void)
 		case WF_NOTE_DEAD:
 			wf_log(WF_INFO, "process %u %s", note.process, note.left ? "has left" : "is dead");
 			wf_host_dead(note.process);
-			wf_link_acted(note.process);
+			say_acted(note.process);
 			break;
 		case WF_NOTE_SETTLED:
 			wf_share_settled(note.process);

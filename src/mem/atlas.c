@@ -311,7 +311,7 @@ struct wf_chunk *wf_atlas_own(uint32_t segment)
 {
 	uint32_t i = segment - WF_SEGMENT_CHUNK;
 
-	return i < WF_CHUNKS ? atomic_load_explicit(&mine.chunk[i], memory_order_acquire) : NULL;       /* A1 */
+	return i < WF_SEGMENT_CHUNKS ? atomic_load_explicit(&mine.chunk[i], memory_order_acquire) : NULL;       /* A1 */
 }
 
 void wf_atlas_each_lent(void (*see)(struct wf_buf *b, struct wf_entry *e, void *arg), void *arg)
@@ -356,7 +356,7 @@ void wf_atlas_each_far(void (*see)(struct wf_buf *b, void *arg), void *arg)
 	for (uint32_t p = 0; p < WF_PROCESSES; p++) {
 		struct wf_maps *m = maps_now(p);
 
-		for (unsigned i = 0; m && m != &mine && i < WF_CHUNKS; i++) {
+		for (unsigned i = 0; m && m != &mine && i < WF_SEGMENT_CHUNKS; i++) {
 			/* relaxed: written under this lock. */
 			struct wf_chunk *c = atomic_load_explicit(&m->chunk[i], memory_order_relaxed);
 

@@ -35,10 +35,9 @@
 #endif
 
 enum {
-	WF_PROCESSES = 1 << 16,         /* numbers below this */
 	WF_SEGMENT_LEDGER = 1,
 	WF_SEGMENT_CHUNK = 2,           /* the first of them */
-	WF_CHUNKS = 4096,               /* of a process: 128 GiB */
+	WF_SEGMENT_CHUNKS = 4096,               /* of a process: 128 GiB */
 	WF_SEGMENT_BIG = 1 << 16        /* the first of them; never used again */
 };
 
@@ -71,7 +70,7 @@ struct wf_maps {                        /* of one process; never freed */
 	_Atomic(struct wf_ledger *) ledger;
 	struct wf_big *bigs;            /* under atlas_lock */
 	unsigned nbigs;                 /* under atlas_lock */
-	_Atomic(struct wf_chunk *) chunk[WF_CHUNKS];
+	_Atomic(struct wf_chunk *) chunk[WF_SEGMENT_CHUNKS];
 };
 extern _Atomic(struct wf_maps *) wf_atlas[WF_PROCESSES];
 
@@ -90,7 +89,7 @@ static inline int wf_atlas_chunk(uint32_t process, uint32_t segment, struct wf_c
 	struct wf_maps *m;
 	struct wf_chunk *c;
 
-	if (wf_unlikely(process >= WF_PROCESSES || i >= WF_CHUNKS))
+	if (wf_unlikely(process >= WF_PROCESSES || i >= WF_SEGMENT_CHUNKS))
 		return -EBADMSG;
 	m = atomic_load_explicit(&wf_atlas[process], WF_ATLAS_LOAD);                    /* A1 */
 	if (wf_likely(m)) {

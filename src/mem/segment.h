@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define WF_PROCESSES 1025u                      /* numbers of a job's processes are 1 .. 1024 */
+
 /* How segments get to others and others' to us: set once, before the first is made. Both may be called under any lock. */
 struct wf_segment_hooks {
 	int (*tell)(uint32_t segment, int fd);                  /* mine may be asked for; 0 or a negative errno */

@@ -169,8 +169,8 @@ static int chunk_share_locked(struct wf_chunk *c)
 
 	if (r < 0)
 		return r;
-	if (nsegments == WF_CHUNKS)
-		return weft_fail(-ENOMEM, "%u segments of buffers are the most", WF_CHUNKS);
+	if (nsegments == WF_SEGMENT_CHUNKS)
+		return weft_fail(-ENOMEM, "%u segments of buffers are the most", WF_SEGMENT_CHUNKS);
 	c->process = wf_segments.process;
 	c->segment = WF_SEGMENT_CHUNK + nsegments;
 	c->fd = wf_segment_make("weft-buffers", WF_CHUNK_SEGMENT);

@@ -27,6 +27,8 @@
 #include "port/request.h"
 #include "port/tell.h"
 
+#define EVENTS_MOST 16384               /* told one by one */
+
 /* Others are at it, and not waiting for us: yield at first, then sleep a little longer each time. */
 static void pause_for(unsigned *times)
 {
@@ -150,8 +152,7 @@ static void end_wants_locked(struct weft_port *p, int err)
 	}
 }
 
-/* A message of @len that @src counts as sent was not received. */
-void wf_tell_lost(weft_id src, weft_ctx context, weft_id by, size_t len)
+void wf_tell_lost(weft_id src, weft_ctx context, weft_id by, size_t len, uint64_t times)
 {
 	struct weft_status st = { .from = by, .tag = WEFT_LOST, .len = len, .index = WEFT_NOBODY };
 	struct weft_port *from = wf_port_by_id(src);
@@ -168,12 +169,13 @@ void wf_tell_lost(weft_id src, weft_ctx context, weft_id by, size_t len)
 		return;
 	wf_port_enter(from);
 	if (atomic_load_explicit(&from->id, memory_order_relaxed) == src) {
-		atomic_fetch_add_explicit(&from->sent_lost, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&from->sent_lost, times, memory_order_relaxed);
 		event = from->event;
 		st.user = from->user;
 	}
 	wf_port_leave(from);
-	if (event)
+	/* More at a time come only from one that added them up, or that lies. */
+	for (uint64_t i = 0; event && i < times && i < EVENTS_MOST; i++)
 		wf_tell_event(event, &st);
 }
 
@@ -200,7 +202,7 @@ static void drop_arrivals(struct weft_port *p, weft_id id, weft_ctx context)
 		if (!e)
 			return;
 		if (lost)
-			wf_tell_lost(src, context, id, len);
+			wf_tell_lost(src, context, id, len, 1);
 	}
 }
 

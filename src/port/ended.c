@@ -10,6 +10,7 @@
 #include "port/open.h"
 #include "port/request.h"
 #include "port/tell.h"
+#include "port/way.h"
 
 _Atomic uint32_t wf_ports_with_members;
 
@@ -18,12 +19,20 @@ struct ending {
 	bool broke;                     /* FRAGILE ports: their sends are to be taken back when no lock is held */
 };
 
-/* Receives at @p that only @id could have satisfied. What it published comes first. */
+#define LOOK_MOST 64                    /* ids at a time */
+
+struct looking {
+	uint32_t process;
+	int n;
+	weft_id gone[LOOK_MOST];
+};
+
 static bool concerns(const struct ending *x, weft_id id)
 {
 	return id && id != WEFT_ANY && !(id & WF_MEMBER_GONE) && ((id ^ x->id) & x->mask) == 0;
 }
 
+/* Receives at @p that only @id could have satisfied. What it published comes first. */
 static void end_named_locked(struct weft_port *p, const struct ending *x)
 {
 	struct weft_match_entry *e, *next;
@@ -71,6 +80,13 @@ static void member_left_locked(struct weft_port *p, uint32_t index, struct endin
 	x->broke = true;
 }
 
+static void wake_probes_locked(struct weft_port *p)
+{
+	for (struct wf_node *n = p->waiters.next; n && n != &p->waiters; n = n->next)
+		if (wf_of(n, struct wf_waiter, link)->probes)
+			wf_wake(wf_of(n, struct wf_waiter, link)->parker);
+}
+
 static void visit(struct weft_port *p, void *arg)
 {
 	struct ending *x = arg;
@@ -83,9 +99,7 @@ static void visit(struct weft_port *p, void *arg)
 		for (uint32_t i = 0; p->members && i < p->members->count; i++)
 			if (concerns(x, atomic_load_explicit(&p->members->ids[i], memory_order_relaxed)))
 				member_left_locked(p, i, x);
-		for (struct wf_node *n = p->waiters.next; n && n != &p->waiters; n = n->next)
-			if (wf_of(n, struct wf_waiter, link)->probes)
-				wf_wake(wf_of(n, struct wf_waiter, link)->parker);
+		wake_probes_locked(p);
 	}
 	wf_port_leave(p);
 	wf_work_do(p, &work);
@@ -128,6 +142,50 @@ void wf_id_ended(weft_id id, bool watched)
 {
 	if (watched || atomic_load_explicit(&wf_ports_with_members, memory_order_relaxed))
 		ended((struct ending){ .id = id, .mask = UINT64_MAX });
+}
+
+/* @id, if it is a thread or a port of that process that is no more. */
+static void note(struct looking *l, weft_id id)
+{
+	struct ending all = { .id = (weft_id)l->process << 32, .mask = UINT64_MAX << 32 };
+
+	if (l->n == LOOK_MOST || !(uint32_t)id || !concerns(&all, id) || wf_far_lives(id))
+		return;
+	for (int i = 0; i < l->n; i++)
+		if (l->gone[i] == id)
+			return;
+	l->gone[l->n++] = id;
+}
+
+static void look(struct weft_port *p, void *arg)
+{
+	struct looking *l = arg;
+
+	wf_port_enter(p);
+	if (p->open && !p->closing) {
+		for (struct weft_match_entry *e = p->proto ? NULL : wf_first(p, WEFT_MATCH_WANTS); e; e = wf_next(p, e)) {
+			struct wf_head h;
+
+			memcpy(&h, e->head, sizeof(h));
+			note(l, h.src);
+		}
+		for (uint32_t i = 0; p->members && i < p->members->count; i++)
+			note(l, atomic_load_explicit(&p->members->ids[i], memory_order_relaxed));
+		wake_probes_locked(p);
+	}
+	wf_port_leave(p);
+}
+
+void wf_ids_look(uint32_t process)
+{
+	struct looking l = { .process = process };
+
+	do {
+		l.n = 0;
+		wf_port_each(look, &l);
+		for (int i = 0; i < l.n; i++)
+			wf_id_ended(l.gone[i], true);
+	} while (l.n == LOOK_MOST);             /* those are named by nobody any more: it ends */
 }
 
 void wf_process_ended(uint32_t process)

@@ -2,7 +2,10 @@
  *
  * An announcement becomes a send request of this process that stands for the far one: it waits among the arrivals, is probed, matched and dropped as any
  * other. What differs: matching has to claim it (its sender may take it back), its bytes are fetched through the ticket's pipe, and its end is
- * written into the ticket. Fetching goes on step by step in whatever thread waits for it, and in the listener when none does.
+ * written into the ticket (far.c). Fetching goes on step by step in whatever thread waits for it, and in the listener when none does (fetch.c).
+ *
+ * Locks: the door of the port covers the request that stands for the far one, as any other. wf_user_lock covers the list of those being fetched, and
+ * which receive each is for. `busy` is held by whoever copies, outside of both, and is only tried.
  */
 #ifndef WF_PORT_FAR_H
 #define WF_PORT_FAR_H
@@ -58,5 +61,42 @@ bool wf_far_whole(struct weft_req *send);               /* an arrival of a dead 
 void wf_fars_abort(struct weft_port *p);                 /* [no lock] @p closes: what is being fetched for it is not awaited */
 
 void wf_far_missed(weft_id src);                        /* READY found no receive: @src, of another process, counts it */
+
+/* The rest is between far.c and fetch.c. */
+
+struct wf_far {
+	struct wf_node link;            /* under wf_user_lock: being fetched */
+	struct wf_far *next_free;       /* under wf_user_lock */
+	struct wf_lock busy;
+	/* set when it is made, then constant */
+	struct weft_req *send;
+	struct wf_peer *peer;
+	struct wf_ticket *ticket;
+	struct weft_port *at;           /* that counts it */
+	struct wf_inway *by;
+	bool offer;                     /* asked for; if nobody takes it at once it stays with its sender */
+	uint32_t serial;
+	/* set when it is taken */
+	struct weft_port *port;
+	struct weft_req *into;          /* under wf_user_lock: the receive; NULL: of a thread that waits here, or over */
+	struct wf_mem mem;
+	struct weft_buf *buf;           /* WEFT_ALLOC's */
+	size_t len, room;
+	uint32_t flags;                 /* of the receive */
+	struct weft_status *st;
+	/* under busy */
+	struct wf_walk walk;
+	size_t got;
+	struct wf_pipe_head *pipe;
+	const char *data;
+	uint32_t base;
+	struct wf_pipe_place said;      /* as announced; segment 0: the ticket will say */
+	bool waits;                     /* its sender is to be woken: constant */
+	bool over;
+	int err;
+};
+
+void wf_far_wake(struct wf_far *f);                                     /* its sender, if that sleeps for the ticket */
+bool wf_far_pipe(struct wf_far *f, struct wf_pipe_place *ret_at);       /* where the pipe is, as far as the sender has said */
 
 #endif

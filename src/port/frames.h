@@ -1,4 +1,13 @@
-/* frames.h - what processes of one host say to each other beside the messages (net/local/peer.h carries it). A -> B: sender to reader. */
+/* frames.h - what processes of one host say to each other beside the messages (net/local/peer.h carries it). A -> B: sender to reader.
+ *
+ * A frame that waits to be written says what it says once, however often it is said (net/local/kept.h; the rules are in host.c):
+ *
+ *     RING SHUT BELL                one for each way of ours, or face that ways lead to
+ *     ATTACHED REFUSED CLOSED GONE  one for each way of theirs: of numbers below WF_WAYS_MOST, one inway each
+ *     ROOM SEEK                     one for each way of theirs; SEEK one for each slot of it (seek.c)
+ *     ENDED                         64; from then on LOOK, one
+ *     LOST MISSED                   counts are added up, by whose message it was; 4096 of each, then a peer that reads nothing is told no more
+ */
 #ifndef WF_PORT_FRAMES_H
 #define WF_PORT_FRAMES_H
 
@@ -17,8 +26,9 @@ enum wf_frame_kind {
 	WF_F_BELL,              /* A -> B  something is at the port of that face        struct wf_f_word */
 	WF_F_ENDED,             /* an id of mine, watched by somebody, has ended        struct wf_f_word */
 	WF_F_LOST,              /* B -> A  a done message was not received              struct wf_f_lost */
-	WF_F_MISSED,            /* B -> A  a READY send of that id found no receive     struct wf_f_word */
+	WF_F_MISSED,            /* B -> A  READY sends of that id found no receive      struct wf_f_missed */
 	WF_F_SEEK,              /* B -> A  I look for this in your backlog              struct wf_f_seek */
+	WF_F_LOOK,              /* more ids of mine have ended than ENDED names: look   struct wf_f_word, 0 */
 };
 
 struct wf_f_place {
@@ -68,10 +78,17 @@ struct wf_f_word {
 struct wf_f_lost {
 	weft_id src, by;
 	uint64_t context, len;
+	uint64_t times;         /* so many of them */
+};
+
+struct wf_f_missed {
+	weft_id src;
+	uint64_t times;
 };
 
 struct wf_f_seek {
 	uint32_t key, who;
+	uint32_t slot, reserved;        /* a later one of the same slot may come in its place */
 	unsigned char want[32];
 };
 

@@ -20,6 +20,8 @@
 #define TRY_EVERY (10 * WEFT_MS)
 #define TRIES 100
 
+#define ENDED_MOST 64
+#define NEWS_MOST 4096
 #define WAIT_MOST 5000          /* tenths of ms: threads of ours that are in the middle of something */
 
 static unsigned quiet;                  /* [listener] looks in a row at which nothing moved */
@@ -47,15 +49,15 @@ static void bell(struct wf_peer *peer, uint64_t face)
 static void lost(struct wf_peer *peer, const struct wf_f_lost *f)
 {
 	if (f->by >> 32 == peer->process && f->src >> 32 == wf_process_id >> 32)
-		wf_tell_lost(f->src, f->context, f->by, f->len);
+		wf_tell_lost(f->src, f->context, f->by, f->len, f->times);
 }
 
-static void missed(weft_id src)
+static void missed(const struct wf_f_missed *f)
 {
-	struct weft_port *from = wf_port_by_id(src);
+	struct weft_port *from = wf_port_by_id(f->src);
 
 	if (from)
-		atomic_fetch_add_explicit(&from->ready_missed, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&from->ready_missed, f->times, memory_order_relaxed);
 }
 
 static void frame(struct wf_peer *peer, uint32_t what, const unsigned char *body)
@@ -66,6 +68,7 @@ static void frame(struct wf_peer *peer, uint32_t what, const unsigned char *body
 		struct wf_f_way way;
 		struct wf_f_word word;
 		struct wf_f_lost lost;
+		struct wf_f_missed missed;
 		struct wf_f_seek seek;
 	} f;
 
@@ -100,12 +103,32 @@ static void frame(struct wf_peer *peer, uint32_t what, const unsigned char *body
 		wf_way_seek(peer, &f.seek);
 		break;
 	case WF_F_MISSED:
-		missed(f.word.word);
+		missed(&f.missed);
+		break;
+	case WF_F_LOOK:
+		wf_ids_look(peer->process);
 		break;
 	default:
 		wf_log(WF_WARN, "process %u sent a frame of unknown kind %u", peer->process, what);
 	}
 }
+
+/* What a frame is about: the key of a way comes first in all that are about one. */
+static const struct wf_frame_rule rules[WF_FRAME_KINDS] = {
+	[WF_F_RING] = { .same = offsetof(struct wf_f_ring, who) },
+	[WF_F_ATTACHED] = { .same = offsetof(struct wf_f_attached, who) },
+	[WF_F_REFUSED] = { .same = offsetof(struct wf_f_way, who) },
+	[WF_F_CLOSED] = { .same = offsetof(struct wf_f_way, who) },
+	[WF_F_SHUT] = { .same = offsetof(struct wf_f_way, who) },
+	[WF_F_GONE] = { .same = offsetof(struct wf_f_way, who) },
+	[WF_F_ROOM] = { .same = offsetof(struct wf_f_way, who) },
+	[WF_F_BELL] = { .same = sizeof(struct wf_f_word) },
+	[WF_F_ENDED] = { .same = sizeof(struct wf_f_word), .most = ENDED_MOST },
+	[WF_F_LOST] = { .same = offsetof(struct wf_f_lost, times), .add = offsetof(struct wf_f_lost, times), .most = NEWS_MOST },
+	[WF_F_MISSED] = { .same = sizeof(weft_id), .add = offsetof(struct wf_f_missed, times), .most = NEWS_MOST },
+	[WF_F_SEEK] = { .same = offsetof(struct wf_f_seek, reserved) },
+	[WF_F_LOOK] = { .same = sizeof(struct wf_f_word) },
+};
 
 const struct wf_peer_hooks *wf_host_hooks(int (*meet)(uint32_t process, int *ret_board_fd, int *ret_event_fd))
 {
@@ -113,6 +136,7 @@ const struct wf_peer_hooks *wf_host_hooks(int (*meet)(uint32_t process, int *ret
 
 	hooks.meet = meet;
 	hooks.frame = frame;
+	hooks.rules = rules;
 	return &hooks;
 }
 
@@ -239,21 +263,21 @@ void wf_host_dead(uint32_t process)
 
 void wf_host_tell_ended(weft_id id)
 {
-	struct wf_f_word f = { .word = id };
+	struct wf_f_word f = { .word = id }, look = { .word = 0 };
 
 	for (uint32_t i = 1; i <= wf_peers_count(); i++) {
 		struct wf_peer *peer;
 
 		/* One that watches may have met us a moment ago, and be told to us only now. */
-		if (i != wf_process_id >> 32 && wf_peer_get(i, &peer) == 0)
-			wf_frame_send(peer, WF_F_ENDED, &f, sizeof(f));
+		if (i != wf_process_id >> 32 && wf_peer_get(i, &peer) == 0 && !wf_frame_send(peer, WF_F_ENDED, &f, sizeof(f)))
+			wf_frame_send(peer, WF_F_LOOK, &look, sizeof(look));
 	}
 }
 
 void wf_host_tell_lost(weft_id src, weft_ctx context, weft_id by, size_t len)
 {
 	struct wf_peer *peer = wf_peer_at((uint32_t)(src >> 32));
-	struct wf_f_lost f = { .src = src, .by = by, .context = context, .len = len };
+	struct wf_f_lost f = { .src = src, .by = by, .context = context, .len = len, .times = 1 };
 
 	if (peer)
 		wf_frame_send(peer, WF_F_LOST, &f, sizeof(f));

@@ -68,6 +68,16 @@ static struct wf_inway *find_locked(struct wf_peer *peer, uint32_t key, uint32_t
 	return w;
 }
 
+/* Its maker uses a key again only when it was told that the ring is gone: more of one key are a lie, and would be without end. */
+static bool has_key_locked(struct wf_peer *peer, uint32_t key)
+{
+	struct wf_inway *w = all[peer->process];
+
+	while (w && w->key != key)
+		w = w->next;
+	return w;
+}
+
 static void unlist_locked(struct wf_inway *w)
 {
 	struct wf_inway **at = &all[w->peer->process];
@@ -163,14 +173,16 @@ static struct wf_inway *take(struct wf_peer *peer, const struct wf_f_ring *f)
 	struct wf_box *box = wf_f_place_map(peer->process, &f->box, sizeof(*box));
 	struct wf_cell *cells = wf_f_place_map(peer->process, &f->cells, WF_WAY_CELLS * sizeof(*cells));
 	struct wf_inway *w;
+	bool used;
 
 	if (!box || !cells)
 		return NULL;
 	wf_lock(&inways_lock);
-	w = find_locked(peer, f->key, f->who) ? NULL : free_inways;
+	used = has_key_locked(peer, f->key);
+	w = used ? NULL : free_inways;
 	if (w)
 		free_inways = w->next;
-	else if (!find_locked(peer, f->key, f->who))
+	else if (!used)
 		w = inway_new();
 	if (w) {
 		/* Who looks at the port it was at before may still be looking at it: what he reads is stored atomically. */
@@ -181,7 +193,7 @@ static struct wf_inway *take(struct wf_peer *peer, const struct wf_f_ring *f)
 		w->r.arena_last = false;
 		atomic_store_explicit(&w->port, NULL, memory_order_relaxed);
 		w->complained = w->clogged = false;
-		w->announced = w->last = 0;
+		w->announced = w->asked = w->last = 0;
 		atomic_store_explicit(&w->r.mask, WF_WAY_CELLS - 1, memory_order_relaxed);
 		atomic_store_explicit(&w->r.cells, cells, memory_order_relaxed);
 		w->r.head = &box->head;
@@ -232,10 +244,13 @@ static void wait_for_port(struct wf_inway *w)
 void wf_inway_ring(struct wf_peer *peer, const struct wf_f_ring *f)
 {
 	struct wf_f_way no = { .key = f->key, .who = f->who };
-	struct wf_inway *w = take(peer, f);
+	struct wf_inway *w;
 	struct weft_port *p = NULL;
 	int r;
 
+	if (f->key >= WF_WAYS_MOST)             /* no way of any honest process: not worth an answer */
+		return;
+	w = take(peer, f);
 	if (!w) {
 		no.err = -ENOMEM;
 		wf_frame_send(peer, WF_F_REFUSED, &no, sizeof(no));
@@ -288,7 +303,7 @@ static void lose(struct wf_inway *w, const struct wf_cell *c, weft_id by)
 	struct weft_req *send;
 
 	if (wf_cell_read(&w->r, c, w->proto, &in) == 0) {
-		struct wf_f_lost f = { .src = in.src, .by = by, .context = w->context, .len = in.len };
+		struct wf_f_lost f = { .src = in.src, .by = by, .context = w->context, .len = in.len, .times = 1 };
 
 		if (in.kind == WF_FAR) {
 			send = wf_far_send(NULL, &in);

@@ -17,6 +17,7 @@ struct wf_inway {
 	struct weft_port *_Atomic port; /* NULL: closed or not open yet */
 	bool complained, clogged;       /* clogged: it has brought too many announcements, and its box says so */
 	uint32_t announced;             /* by it, and not yet received */
+	uint32_t asked;                 /* clogged: how many of the receives posted have been asked for, in this round of them (seek.c) */
 	/* under inways_lock */
 	uint32_t state, last;           /* WF_IN_*; the position at which it ends */
 	struct wf_inway *next;          /* of the same peer; or free */

@@ -1,16 +1,19 @@
-/* push.h - the sending end of what goes to another process and takes more than a cell: announced, handed over when taken, or copied bit by bit. */
+/* push.h - the sending end of what goes to another process and takes more than a cell: announced, handed over when taken, or copied bit by bit.
+ *
+ * announce.c begins a push, push.c brings it to its end.
+ *
+ * Locks: wf_user_lock covers requests, backlogs, the list of pushes, tickets and pipes that are free. A push's own `busy` is held, outside of it, by
+ * whoever copies into its pipe; it is only ever tried, so nobody waits for a copy.
+ */
 #ifndef WF_PORT_PUSH_H
 #define WF_PORT_PUSH_H
 
+#include "port/pipe.h"
 #include "port/port.h"
 #include "port/ticket.h"
 
 struct outgoing;
 struct wf_way;
-
-/* [any] Writes @o at once if it can go eagerly: 0; -EAGAIN: full; -ENOBUFS: not this way (announce it); -ESRCH; -EINVAL: a layout failed. A buffer
- * of @o has left with 0. */
-int wf_far_eager(struct outgoing *o, uint64_t allow);
 
 /* [any] The announced way for @r, which describes the message: announced, or in the backlog. 0; -ESRCH, -ENOMEM: nothing happened. */
 int wf_push_start(struct outgoing *o, struct weft_req *r);
@@ -34,9 +37,44 @@ void wf_push_name_locked(struct weft_req *r, uint32_t name);
 void wf_push_step(struct weft_req *r);
 int wf_pushes_step(void);               /* [listener] for all: how many moved */
 bool wf_pushes_active(void);
-bool wf_pushes_silent(void);            /* some were announced that nobody has taken, and the other process not told to look */
+uint32_t wf_pushes_silent(void);        /* how many were announced that nobody has taken, and the other process not told to look; a hint */
 
 /* [listener] Pushes to a dead process end. */
 void wf_pushes_dead(uint32_t process);
+
+/* The rest is between announce.c and push.c. */
+
+struct wf_push {
+	struct wf_node link;
+	struct wf_lock busy;
+	/* under wf_user_lock */
+	struct weft_req *req;           /* NULL: over, what it left in the pipe is being read */
+	struct wf_way *way;             /* whose backlog it waits in, if not announced */
+	uint32_t name;                  /* who is to be woken */
+	struct wf_peer *peer;
+	struct wf_ticket *ticket;       /* NULL: not announced yet */
+	uint32_t serial;
+	bool early;                     /* counts among those not taken */
+	struct wf_push *next_free;
+	/* under busy, once announced */
+	struct wf_pipe *pipe;
+	size_t len, written;
+	struct wf_mem mem;
+	struct wf_walk walk;
+	bool sync, buffer;
+	bool offered;                   /* under wf_user_lock: still in its way's backlog, and shown to who asked (seek.h) */
+	bool handed;                    /* its buffer is with who took the message */
+	bool nudged;                    /* the other's listener was told to look */
+	weft_time since;                /* announced */
+};
+
+/* [wf_user_lock] Memory for one, never given back: a stale pointer may be looked at. NULL: none. */
+struct wf_push *wf_push_new_locked(void);
+void wf_push_put_locked(struct wf_push *u);
+
+void wf_push_announced_locked(struct wf_push *u);       /* [wf_user_lock] about to be published: it is to be looked after */
+void wf_push_unticket_locked(struct wf_push *u);        /* [wf_user_lock] its pipe and its ticket are free */
+bool wf_push_go(struct wf_push *u, bool *ret_moved);    /* [busy, which goes] What can be done now. True: it is over */
+void wf_pushes_reap(void);                              /* [no lock] what was answered and nobody waits for: tickets and pipes to be used again */
 
 #endif

@@ -16,20 +16,30 @@
 static _Atomic uint32_t clogs;          /* rings that are clogged; a count */
 static weft_time next;                  /* [listener] */
 
-static void ask(struct wf_inway *w, const void *want)
+/* Where @slot's last question has not even been written, this one takes its place: what was asked there is asked again in its turn. */
+static void ask(struct wf_inway *w, uint32_t slot, const void *want)
 {
-	struct wf_f_seek f = { .key = w->key, .who = w->who };
+	struct wf_f_seek f = { .key = w->key, .who = w->who, .slot = slot };
 
 	memcpy(f.want, want, sizeof(f.want));
 	wf_frame_send(w->peer, WF_F_SEEK, &f, sizeof(f));
 }
 
+/* The next so many of what is posted, in turns: what is wanted may be behind many that are not there. */
 static void ask_all_locked(struct weft_port *p, struct wf_inway *w)
 {
-	int n = 0;
+	struct weft_match_entry *e = wf_first(p, WEFT_MATCH_WANTS);
+	uint32_t n = 0;
 
-	for (struct weft_match_entry *e = wf_first(p, WEFT_MATCH_WANTS); e && n < AT_ONCE; e = wf_next(p, e), n++)
-		ask(w, e->head);
+	for (uint32_t i = 0; e && i < w->asked; i++)
+		e = wf_next(p, e);
+	if (!e) {
+		w->asked = 0;
+		e = wf_first(p, WEFT_MATCH_WANTS);
+	}
+	for (; e && n < AT_ONCE; e = wf_next(p, e))
+		ask(w, n++, e->head);
+	w->asked += n;
 }
 
 void wf_seek_clog_locked(struct weft_port *p, struct wf_inway *w)
@@ -57,7 +67,7 @@ void wf_seek_locked(struct weft_port *p, const void *want)
 	for (struct wf_reader *r = atomic_load_explicit(&p->ring.reader.next, memory_order_relaxed); r;
 	     r = atomic_load_explicit(&r->next, memory_order_relaxed))
 		if (wf_inway_of(r)->clogged)
-			ask(wf_inway_of(r), want);
+			ask(wf_inway_of(r), AT_ONCE, want);
 }
 
 static void ask_at(struct weft_port *p, void *arg)

@@ -15,6 +15,7 @@
 #include "port/cancel.h"
 #include "port/context.h"
 #include "port/deliver.h"
+#include "port/eager.h"
 #include "port/listener.h"
 #include "port/op.h"
 #include "port/outgoing.h"

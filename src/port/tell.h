@@ -20,7 +20,7 @@ int wf_callbacks_run(void);             /* runs what is there unless another thr
 void wf_queue_name(struct weft_queue *q);       /* an operation will end there */
 void wf_queue_unname(struct weft_queue *q);
 
-/* [any] A message of @len that @src counts as sent was not received by @by. */
-void wf_tell_lost(weft_id src, weft_ctx context, weft_id by, size_t len);
+/* [any] @times messages of @len that @src counts as sent were not received by @by. */
+void wf_tell_lost(weft_id src, weft_ctx context, weft_id by, size_t len, uint64_t times);
 
 #endif

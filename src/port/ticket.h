@@ -73,4 +73,8 @@ static inline uint64_t wf_ticket_word(uint32_t serial, uint32_t state, int err)
 	return (uint64_t)serial << 32 | (uint64_t)(uint32_t)-err << 8 | state;
 }
 
+/* ticket.c: [wf_user_lock] One that is OPEN, @writer to be woken by it; NULL: no memory. And back, whatever its word says. */
+struct wf_ticket *wf_ticket_get_locked(uint32_t writer, uint32_t *ret_serial);
+void wf_ticket_put_locked(struct wf_ticket *t, uint32_t serial);
+
 #endif

@@ -20,12 +20,11 @@
 
 #define CACHED 64               /* ways a thread remembers */
 #define BUCKETS 1024u
-#define KEYS_MOST 65536u
 
 static struct wf_lock ways_lock;
 static struct wf_way *bucket[BUCKETS];          /* under ways_lock: those that may be found */
 static struct wf_way *free_ways;                /* under ways_lock */
-static struct wf_way *_Atomic by_key[KEYS_MOST];        /* set under ways_lock, then constant */
+static struct wf_way *_Atomic by_key[WF_WAYS_MOST];        /* set under ways_lock, then constant */
 static uint32_t keys;                           /* under ways_lock */
 static struct wf_node owing;                    /* under wf_user_lock: ways with a backlog */
 static _Atomic bool dying;                      /* there may be ways to bury; a hint */
@@ -171,7 +170,7 @@ static struct wf_way *new_locked(void)
 		free_ways = w->next;
 		return w;
 	}
-	if (keys == KEYS_MOST)
+	if (keys == WF_WAYS_MOST)
 		return NULL;
 	w = aligned_alloc(WF_PAIR, (sizeof(*w) + WF_PAIR - 1) & ~(size_t)(WF_PAIR - 1));
 	if (!w)
@@ -596,7 +595,7 @@ bool wf_ways_owe(void)
 /* The way a frame of @peer means, or NULL: no such, or no longer. */
 static struct wf_way *way_of(struct wf_peer *peer, uint32_t key, uint32_t who)
 {
-	struct wf_way *w = key < KEYS_MOST ? atomic_load_explicit(&by_key[key], memory_order_acquire) : NULL;
+	struct wf_way *w = key < WF_WAYS_MOST ? atomic_load_explicit(&by_key[key], memory_order_acquire) : NULL;
 	bool it;
 
 	if (!w)
@@ -672,7 +671,7 @@ bool wf_ways_joined(struct wf_peer *peer)
 	bool all = true;
 
 	pass_makers();
-	for (uint32_t i = 0; i < KEYS_MOST; i++) {
+	for (uint32_t i = 0; i < WF_WAYS_MOST; i++) {
 		struct wf_way *w = atomic_load_explicit(&by_key[i], memory_order_acquire);
 
 		if (!w)
@@ -691,7 +690,7 @@ bool wf_ways_joined(struct wf_peer *peer)
 void wf_ways_end(uint32_t process, int err)
 {
 	pass_makers();
-	for (uint32_t i = 0; i < KEYS_MOST; i++) {
+	for (uint32_t i = 0; i < WF_WAYS_MOST; i++) {
 		struct wf_way *w = atomic_load_explicit(&by_key[i], memory_order_acquire);
 
 		if (!w)
@@ -725,7 +724,7 @@ int wf_ways_bury(void)
 
 	if (!atomic_exchange_explicit(&dying, false, memory_order_relaxed))
 		return 0;
-	for (uint32_t i = 0; i < KEYS_MOST; i++) {
+	for (uint32_t i = 0; i < WF_WAYS_MOST; i++) {
 		struct wf_way *w = atomic_load_explicit(&by_key[i], memory_order_acquire);
 
 		if (!w)
@@ -760,5 +759,5 @@ void wf_way_seek(struct wf_peer *peer, const struct wf_f_seek *f)
 void wf_ways_show(struct wf_roots *roots)
 {
 	roots->ways = (uintptr_t)by_key;
-	roots->ways_most = KEYS_MOST;
+	roots->ways_most = WF_WAYS_MOST;
 }

@@ -40,6 +40,7 @@
 #define WF_ALLOW_TIGHT UINT64_C(1)              /* for wf_way_claim: an announcement */
 #define WF_WAY_INCARNATION(t) ((uint16_t)((t) >> 48 & 0xfff))
 
+#define WF_WAYS_MOST 65536u                     /* of a process; their keys are below */
 #define WF_WAY_CELLS WF_CELLS_BIG
 #define WF_ARENA_BYTES (256u << 10)
 #define WF_ARENA_GRAINS (WF_ARENA_BYTES / WF_GRAIN)

@@ -9,10 +9,9 @@
  * CHAOS_LOUD=1 shows what the jobs say, CHAOS_PATIENCE=MS shortens the wait for what does not come, CHAOS_FREEZE=1 stops a
  * member at its first fault, to be looked at.
  */
+#include "proc.h"
 #include "test.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -58,48 +57,6 @@ static uint64_t now_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
-static int entries(const char *path)
-{
-	DIR *d = opendir(path);
-	int n = 0;
-
-	while (d && readdir(d))
-		n++;
-	if (d)
-		closedir(d);
-	return n;
-}
-
-static bool in_environment(const char *pid, const char *mark)
-{
-	char path[300], text[8192];
-	size_t n;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%s/environ", pid);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	n = fread(text, 1, sizeof(text), f);
-	fclose(f);
-	return memmem(text, n, mark, strlen(mark)) != NULL;
-}
-
-/* Processes of a job: all have its mark in their environment. Shared memory lives in their descriptors and mappings only. */
-static int processes(const char *mark)
-{
-	DIR *d = opendir("/proc");
-	struct dirent *e;
-	int n = 0;
-
-	while (d && (e = readdir(d)))
-		if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && in_environment(e->d_name, mark))
-			n++;
-	if (d)
-		closedir(d);
-	return n;
 }
 
 static void begin(struct round *r, uint64_t seed, uint32_t traffic_ms)
@@ -269,18 +226,18 @@ static void tally(struct round *r, int status)
 
 static void residue(struct round *r, int fds)
 {
-	for (int i = 0; processes(r->mark) && i < 100; i++)     /* the killed are reaped by whoever is init here */
+	for (int i = 0; proc_started_with(r->mark, NULL, 0) && i < 100; i++)     /* the killed are reaped by whoever is init here */
 		usleep(10000);
-	CHECK_EQ(processes(r->mark), 0);
-	CHECK_EQ(entries(dir), 2);
+	CHECK_EQ(proc_started_with(r->mark, NULL, 0), 0);
+	CHECK_EQ(proc_entries(dir), 2);
 	munmap(r->score, sizeof(*r->score));
 	unlink(r->path);
-	CHECK_EQ(entries("/proc/self/fd"), fds);
+	CHECK_EQ(proc_descriptors(), fds);
 }
 
 static void play(uint64_t *random, uint32_t traffic_ms, uint32_t kills, uint32_t stops)
 {
-	int fds = entries("/proc/self/fd"), status = 0;
+	int fds = proc_descriptors(), status = 0;
 	uint64_t seed = test_random(random);
 	struct round r;
 

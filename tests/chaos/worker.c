@@ -505,10 +505,10 @@ static void tell_missing(struct worker *w, bool sent)
 static void say_goodbye(struct worker *w)
 {
 	weft_time until = weft_in(score->patience_ms * WEFT_MS);
-	bool sent = false;
+	bool sent;
 
-	while (!sent || not_told(w) < EVERYBODY || not_heard(w) < EVERYBODY) {
-		sent = reap_sends(w, WEFT_NOW);
+	/* The last messages too have to be over: with its sender's port ends what has not been matched. */
+	while (!(sent = reap_sends(w, WEFT_NOW)) || not_told(w) < EVERYBODY || not_heard(w) < EVERYBODY) {
 		if (sent)
 			tell_last(w);
 		recv_something(w, 2 * WEFT_MS);

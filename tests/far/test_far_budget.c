@@ -8,12 +8,7 @@ enum { BUDGET = 1 << 20, LARGE = 1 << 20 };
 /* Memory of this process, in KiB. */
 static long resident(void)
 {
-	char text[256];
-	long pages, all;
-
-	if (residue_read("/proc/self/statm", text, sizeof(text)) <= 0 || sscanf(text, "%ld %ld", &all, &pages) != 2)
-		return 0;
-	return pages * (sysconf(_SC_PAGESIZE) / 1024);
+	return (long)(proc_resident() / KIB);
 }
 
 /* Takes what has come to its queue, for a while: something else is looked for. */
@@ -35,7 +30,7 @@ static void check_within(long before, const char *what, bool theirs)
 	       (unsigned long long)s.unexpected_bytes, (unsigned long long)s.budget, grown);
 	CHECK(theirs || s.unexpected_bytes <= s.budget);
 	/* The budget, the rings that were mapped, and some slack; a sanitizer keeps books of its own. */
-	CHECK(CREW_ASAN || CREW_TSAN || grown < 8 * 1024);
+	CHECK(TEST_ASAN || TEST_TSAN || grown < 8 * 1024);
 }
 
 FAR(unmatched_small_sends_leave_the_receiver_within_its_budget_and_what_is_asked_for_is_found, 3)

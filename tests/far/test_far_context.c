@@ -267,8 +267,7 @@ FAR(a_member_that_ends_in_another_process_breaks_a_fragile_port_and_is_an_event_
 			CHECK_OK(weft_req_cancel(other));
 			CHECK_EQ(weft_req_wait(&other, SOON, NULL), -ECANCELED);
 			CHECK(weft_port_member(tough, 1) == 0);
-			CHECK_OK(weft_port_close(fragile, SOON));
-			CHECK_OK(weft_port_close(tough, SOON));
+			ports_close(fragile, tough);
 		} else {
 			struct mate mate;
 

@@ -1,4 +1,5 @@
 /* test_far_msg.c - messages between processes: order, when a send is done, what does not fit, memory in pieces. */
+#include "../integ/column.h"
 #include "pair.h"
 
 enum { LARGE = 1 << 20 };
@@ -439,43 +440,6 @@ FAR(a_copy_is_free_on_return, 2)
 	free(mem);
 }
 
-/* Rows of @width bytes out of wider ones. */
-struct column {
-	struct weft_layout layout;
-	unsigned char *base;
-	size_t width, stride;
-};
-
-static int column_pieces(const struct weft_layout *l, size_t at, struct iovec *ret_iov, int max)
-{
-	const struct column *c = (const struct column *)l;
-	int n = 0;
-
-	for (; n < max && at < l->len; n++) {
-		size_t row = at / c->width, in = at % c->width, len = c->width - in;
-
-		len = len > l->len - at ? l->len - at : len;
-		ret_iov[n] = (struct iovec){ c->base + row * c->stride + in, len };
-		at += len;
-	}
-	return n;
-}
-
-static void column_move(const struct weft_layout *l, size_t at, void *bytes, size_t n, int in)
-{
-	const struct column *c = (const struct column *)l;
-	unsigned char *b = bytes;
-
-	for (size_t i = 0; i < n; i++, at++) {
-		unsigned char *place = c->base + at / c->width * c->stride + at % c->width;
-
-		if (in)
-			*place = b[i];
-		else
-			b[i] = *place;
-	}
-}
-
 enum { PLAIN, LIST, LAYOUT, MOVED, FORMS };
 enum { PIECES = 3000 };
 
@@ -507,8 +471,7 @@ static void form_make(struct form *f, int kind, size_t len, weft_id peer, uint64
 		f->iov[f->op.niov++] = (struct iovec){ f->mem + at, len - at };
 		f->op.iov = f->iov;
 	} else {
-		f->column = (struct column){ { len, column_pieces, kind == MOVED ? column_move : NULL }, NULL, 13, 29 };
-		f->column.base = memory((len / 13 + 1) * 29);
+		f->column = column_new(len, 13, 29, kind == MOVED);
 		f->op.layout = &f->column.layout;
 	}
 }

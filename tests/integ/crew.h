@@ -9,27 +9,6 @@
 #include "../test.h"
 #include <weft/weft.h>
 
-#if defined(__SANITIZE_THREAD__)
-#define CREW_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define CREW_TSAN 1
-#endif
-#endif
-#ifndef CREW_TSAN
-#define CREW_TSAN 0
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-#define CREW_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define CREW_ASAN 1
-#endif
-#endif
-#ifndef CREW_ASAN
-#define CREW_ASAN 0
-#endif
-
 /* A deadline for what must happen: a failure is then told where it happened, not as a hang. */
 #define SOON weft_in(60 * WEFT_S)
 
@@ -77,6 +56,13 @@ static inline struct weft_port *port_new(uint32_t flags)
 	return port;
 }
 
+/* Nothing they have under way holds them up. */
+static inline void ports_close(struct weft_port *a, struct weft_port *b)
+{
+	CHECK_OK(weft_port_close(a, SOON));
+	CHECK_OK(weft_port_close(b, SOON));
+}
+
 static inline weft_id port_id(const struct weft_port *port)
 {
 	struct weft_port_info info = { .size = sizeof(info) };
@@ -91,6 +77,13 @@ static inline struct weft_stats stats_of(const struct weft_port *port)
 
 	MUST_OK(weft_stats_get(port, &stats));
 	return stats;
+}
+
+/* Until a thread of this process sleeps in weft, for a while: weft's own, on its way to sleep, may be taken for one. */
+static inline void until_asleep(void)
+{
+	for (int seen = 0; seen < 20; crew_nap())
+		seen = stats_of(NULL).parked ? seen + 1 : 0;
 }
 
 /* Sends 0, 1, 2 ... until the mailbox is full; how many went in. */

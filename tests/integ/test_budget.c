@@ -1,19 +1,9 @@
 /* test_budget.c - the budget counts what arrived unasked; what a sender has pending is the
  * sender's memory; so 10^6 unmatched sends neither grow the receiver nor hide a later matching one. */
+#include "../proc.h"
 #include "crew.h"
 
 enum { BUDGET = 1 << 20, NOISE = 1, SIGNAL = 2 };
-
-/* Bytes of this process in memory. */
-static size_t resident(void)
-{
-	unsigned long all = 0, here = 0;
-	FILE *f = fopen("/proc/self/statm", "r");
-
-	MUST(f && fscanf(f, "%lu %lu", &all, &here) == 2);
-	fclose(f);
-	return here * (size_t)sysconf(_SC_PAGESIZE);
-}
 
 struct ear {
 	weft_id from;
@@ -57,7 +47,7 @@ TEST(a_million_posted_sends_that_nobody_asked_for_do_not_hide_one_that_is_waited
 	ear.from = weft_self();
 	for (uint64_t i = 0; i < n; i++)
 		numbers[i] = i;
-	size_t before = resident();
+	size_t before = proc_resident();
 	mate_begin(&mate, ear_wait, &ear);
 	for (uint64_t i = 0; i < n; i++) {
 		int r = send_post(NULL, 0, mate.id, NOISE, &numbers[i], 8, NULL);
@@ -77,10 +67,10 @@ TEST(a_million_posted_sends_that_nobody_asked_for_do_not_hide_one_that_is_waited
 	CHECK(stats_of(NULL).unexpected_bytes <= BUDGET);
 	CHECK(most <= BUDGET);
 	/* All but the budget is the senders' own: a request each, of less than 1 KiB. */
-	size_t grown = resident() - before;
+	size_t grown = proc_resident() - before;
 	printf("# %llu sends: %llu bytes held at most, resident memory grew by %llu\n", (unsigned long long)n,
 	       (unsigned long long)most, (unsigned long long)grown);
-	if (!CREW_TSAN && !CREW_ASAN)
+	if (!TEST_TSAN && !TEST_ASAN)
 		CHECK(grown <= n * 1024 + BUDGET + (16 << 20));
 	ear.drained = n;
 	mate_run(&mate, ear_drain, &ear);
@@ -99,7 +89,7 @@ TEST(a_million_sends_that_must_not_wait_leave_the_receiver_within_its_budget)
 	job_begin(BUDGET);
 	mate_start(&mate);
 	ear.from = weft_self();
-	size_t before = resident();
+	size_t before = proc_resident();
 	mate_begin(&mate, ear_wait, &ear);
 	for (uint64_t i = 0; i < n; i++) {
 		int r = weft_send(NULL, mate.id, NOISE, &accepted, 8, WEFT_NOW);
@@ -120,11 +110,11 @@ TEST(a_million_sends_that_must_not_wait_leave_the_receiver_within_its_budget)
 	/* It was used, and it was kept. */
 	CHECK(most > BUDGET / 2 || test_scale() < 1);
 	CHECK(most <= BUDGET);
-	size_t after = resident(), grown = after > before ? after - before : 0;
+	size_t after = proc_resident(), grown = after > before ? after - before : 0;
 	printf("# %llu of %llu sends accepted: %llu bytes held at most, resident memory grew by %llu\n",
 	       (unsigned long long)accepted, (unsigned long long)n, (unsigned long long)most,
 	       (unsigned long long)grown);
-	if (!CREW_TSAN && !CREW_ASAN)
+	if (!TEST_TSAN && !TEST_ASAN)
 		CHECK(grown <= BUDGET + (16 << 20));
 	ear.drained = accepted;
 	mate_run(&mate, ear_drain, &ear);
@@ -147,8 +137,7 @@ TEST(what_arrived_unasked_counts_with_payload_and_record_until_it_is_received)
 	for (int i = 0; i < 10; i++)
 		CHECK_OK(weft_recv(to, WEFT_ANY, 1, mem, sizeof(mem), SOON, NULL));
 	CHECK_EQ(stats_of(NULL).unexpected_bytes, 0);
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 
@@ -209,8 +198,7 @@ TEST(with_the_budget_used_up_buffers_are_announced_and_go_at_once_again_when_the
 	CHECK_OK(weft_buf_recv(to, WEFT_ANY, 1, SOON, &buf, NULL));
 	CHECK_OK(weft_req_wait(&more, SOON, NULL));
 	CHECK_OK(weft_buf_put(buf));
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 
@@ -242,8 +230,7 @@ TEST(messages_of_every_size_arrive_in_order_with_the_budget_used_up)
 		CHECK_OK(weft_req_wait(&req[i], SOON, NULL));
 		free(mem[i]);
 	}
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 
@@ -273,8 +260,7 @@ TEST(a_copy_is_free_on_return_or_answers_again_and_nothing_happened)
 	/* There is room again. */
 	CHECK(send_post(from, WEFT_COPY, port_id(to), 1, mem, BUDGET / 4, NULL) >= 0);
 	CHECK_OK(weft_recv(to, WEFT_ANY, 1, got, BUDGET / 4, SOON, NULL));
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 	free(mem);
 	free(got);
@@ -291,8 +277,7 @@ TEST(what_is_larger_than_the_budget_or_the_largest_class_will_never_fit)
 	CHECK_NOTHING(to, WEFT_ANY, 1);
 	CHECK_EQ(weft_buf_get((size_t)1 << 60, 0, &buf), -ENOBUFS);
 	CHECK(buf == NULL);
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 	free(mem);
 }
@@ -318,8 +303,7 @@ TEST(early_messages_of_a_context_are_held_under_the_budget_and_announced_beyond_
 		CHECK(pattern_ok(got, LEN, i));
 	}
 	CHECK_EQ(stats_of(NULL).unexpected_bytes, 0);
-	CHECK_OK(weft_port_close(mine, SOON));
-	CHECK_OK(weft_port_close(ours, SOON));
+	ports_close(mine, ours);
 	job_end();
 	free(mem);
 }

@@ -38,8 +38,7 @@ TEST(a_buffer_sent_is_handed_over_and_the_very_same_memory_arrives)
 		CHECK_EQ(stats_of(NULL).copies, copies);
 		CHECK_OK(weft_buf_put(got));
 	}
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 
@@ -58,8 +57,7 @@ TEST(buffers_of_any_size_go_at_once_while_the_budget_lasts)
 		CHECK_EQ(got->len, len);
 		CHECK_OK(weft_buf_put(got));
 	}
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 
@@ -82,8 +80,7 @@ TEST(a_received_buffer_is_an_ordinary_one_and_may_be_sent_on)
 	CHECK(buf->data == data);
 	CHECK(weft_buf_of((char *)data + 10) == buf);
 	CHECK_OK(weft_buf_put(buf));
-	CHECK_OK(weft_port_close(a, SOON));
-	CHECK_OK(weft_port_close(b, SOON));
+	ports_close(a, b);
 	job_end();
 }
 
@@ -112,8 +109,7 @@ TEST(a_buffer_may_be_received_into_plain_memory_and_plain_memory_as_a_buffer)
 		CHECK_OK(weft_req_wait(&req, SOON, NULL));
 		CHECK_OK(weft_buf_put(out));
 	}
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 	free(got);
 	free(mem);
@@ -145,8 +141,7 @@ TEST(a_receive_with_alloc_gets_a_buffer_that_fits)
 			CHECK_OK(weft_buf_put(st.buf));
 			CHECK_OK(weft_req_wait(&sent, SOON, NULL));
 		}
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 	free(mem);
 }
@@ -181,8 +176,7 @@ TEST(a_buffer_sent_with_keep_is_lent_and_comes_back)
 	CHECK_OK(weft_buf_recv(to, WEFT_ANY, 2, SOON, &got, &st));
 	CHECK(!(st.flags & WEFT_ST_SHARED));
 	CHECK_OK(weft_buf_put(got));
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 
@@ -205,8 +199,7 @@ TEST(an_announced_buffer_is_being_sent_until_it_is_asked_for)
 	CHECK_OK(weft_buf_put(got));
 	CHECK_EQ(weft_buf_state(buf), WEFT_BUF_IDLE);
 	CHECK_OK(weft_buf_put(buf));
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 
@@ -265,8 +258,7 @@ TEST(misuse_of_a_buffer_is_an_error_code)
 	buf->len = 10;
 	CHECK_OK(weft_buf_put(buf));
 	CHECK_NOTHING(to, WEFT_ANY, WEFT_ANY_TAG);
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 
@@ -294,8 +286,7 @@ TEST(a_large_message_from_plain_memory_is_copied_once_whichever_side_came_first)
 		CHECK(pattern_ok(got, LARGE, 1));
 		memset(got, 0, LARGE);
 	}
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 	free(mem);
 	free(got);

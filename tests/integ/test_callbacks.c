@@ -42,8 +42,7 @@ TEST(the_end_always_goes_to_the_callback_and_never_inside_the_call_that_posted)
 	}
 	CHECK_EQ(tally.failed, 0);
 	CHECK_EQ(atomic_load(&inside_post), 0);
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 	CHECK_EQ(tally.count, 1000);
 }
@@ -158,8 +157,7 @@ TEST(callbacks_may_post)
 	CHECK_OK(weft_send(a, port_id(b), 1, &n, 8, SOON));
 	/* n, n - 1, ... 1, 0: the last is received and not sent on. */
 	EVENTUALLY((uint64_t)atomic_load(&turns) == n + 1);
-	CHECK_OK(weft_port_close(a, SOON));
-	CHECK_OK(weft_port_close(b, SOON));
+	ports_close(a, b);
 	job_end();
 }
 
@@ -285,8 +283,7 @@ TEST(poll_makes_progress_and_says_how_much)
 	}
 	printf("# %d of 200 callbacks ran in the thread that polled\n", 200 - atomic_load(&tally.failed));
 	this_thread = false;
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 

@@ -30,8 +30,7 @@ TEST(a_posted_unmatched_receive_is_cancelled_and_takes_no_message)
 	CHECK_OK(weft_req_wait(&behind, SOON, NULL));
 	CHECK_EQ(kept, 1);
 	CHECK_EQ(dropped, 0);
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 
@@ -49,8 +48,7 @@ TEST(a_matched_receive_is_too_late_to_cancel)
 	CHECK_EQ(weft_req_cancel(req), -EALREADY);
 	CHECK_OK(weft_req_wait(&req, SOON, NULL));
 	CHECK_EQ(got, 1);
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 
@@ -73,8 +71,7 @@ TEST(a_send_in_the_own_queue_is_cancelled_and_never_arrives)
 	CHECK_NOTHING(to, WEFT_ANY, 1);
 	CHECK_OK(weft_req_wait(&req[0], SOON, NULL));
 	CHECK_OK(weft_req_wait(&req[2], SOON, NULL));
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 
@@ -100,8 +97,7 @@ static void announced_cancel(bool taken)
 		CHECK_NEXT(to, WEFT_ANY, 1, 5);
 		CHECK_NOTHING(to, WEFT_ANY, WEFT_ANY_TAG);
 	}
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 	free(mem);
 }
@@ -153,8 +149,7 @@ TEST(what_a_matched_probe_has_taken_is_too_late_to_cancel)
 	CHECK_OK(recv_op(to, WEFT(op, .msg = msg, .data = &got, .len = 8), NULL));
 	CHECK_EQ(got, 7);
 	CHECK_OK(weft_req_wait(&req, SOON, NULL));
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 
@@ -209,8 +204,7 @@ TEST(cancel_may_run_while_another_thread_waits_for_the_request)
 		CHECK_EQ(w.result, -ECANCELED);
 	}
 	CHECK_NOTHING(to, WEFT_ANY, 2);
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	mate_stop(&mate);
 	job_end();
 }
@@ -277,8 +271,7 @@ TEST(a_repeating_receive_stays_posted_until_cancelled)
 	CHECK_OK(weft_req_free(req));
 	CHECK_OK(weft_send(from, port_id(to), 1, &late, 8, SOON));
 	CHECK_NEXT(to, WEFT_ANY, 1, 100);
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 	CHECK_EQ(tally.count, 101);
 	CHECK_EQ(got, 99);
@@ -332,8 +325,7 @@ TEST(a_cancelled_send_was_received_by_nobody_and_one_that_ended_well_by_somebody
 		CHECK_NOTHING(to, WEFT_ANY, 1);
 	}
 	printf("# %d cancelled\n", cancelled);
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 
@@ -379,8 +371,7 @@ TEST(a_cancelled_receive_lost_no_message)
 		CHECK_NOTHING(to, WEFT_ANY, 1);
 	}
 	printf("# %d cancelled\n", cancelled);
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	mate_stop(&mate);
 	job_end();
 }

@@ -107,8 +107,7 @@ TEST(messages_for_a_context_that_is_not_open_yet_are_held_and_come_first)
 	CHECK_NEXT(mine, WEFT_ANY, WEFT_ANY_TAG, 5);
 	CHECK_OK(weft_req_wait(&large, SOON, NULL));
 	CHECK_OK(weft_req_wait(&sync, SOON, NULL));
-	CHECK_OK(weft_port_close(mine, SOON));
-	CHECK_OK(weft_port_close(ours, SOON));
+	ports_close(mine, ours);
 	job_end();
 	free(mem);
 	free(got);
@@ -280,8 +279,7 @@ TEST(members_are_addresses_of_the_port_used)
 	CHECK_EQ(info.index, 2);
 	CHECK_OK(weft_port_close(mine, SOON));
 	CHECK(weft_port_member(alike, 2) == weft_self());
-	CHECK_OK(weft_port_close(alike, SOON));
-	CHECK_OK(weft_port_close(ours, SOON));
+	ports_close(alike, ours);
 	job_end();
 }
 

@@ -25,8 +25,7 @@ TEST(a_send_is_done_when_its_memory_is_free_again)
 		CHECK(pattern_ok(got, len[i], i));
 		CHECK(len[i] == sizeof(got) || got[len[i]] == 0xdd);
 	}
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 
@@ -48,8 +47,7 @@ TEST(a_large_send_from_plain_memory_is_done_when_it_was_received)
 	CHECK(st.from == port_id(to));
 	memset(mem, 0, LARGE);
 	CHECK(pattern_ok(got, LARGE, 1));
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 	free(mem);
 	free(got);
@@ -81,8 +79,7 @@ TEST(that_a_send_was_matched_is_known_only_from_one_with_sync)
 	CHECK_OK(weft_req_wait(&req, SOON, NULL));
 	CHECK_OK(weft_req_wait(&recv, SOON, NULL));
 	CHECK_EQ(got, 7);
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 
@@ -99,8 +96,7 @@ TEST(with_rendezvous_only_the_header_goes_before_it_is_asked_for)
 	v = 2;
 	CHECK_NEXT(to, WEFT_ANY, 1, 2);
 	CHECK_OK(weft_req_wait(&req, SOON, NULL));
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 
@@ -141,8 +137,7 @@ TEST(what_was_done_and_not_received_when_the_port_closed_is_counted_and_told_to_
 	CHECK_EQ(stats_of(untold).lost, 3);
 	EVENTUALLY(atomic_load(&loss.messages) >= 4);
 	CHECK(atomic_load(&loss.whose) == gone);
-	CHECK_OK(weft_port_close(told, SOON));
-	CHECK_OK(weft_port_close(untold, SOON));
+	ports_close(told, untold);
 	job_end();
 	CHECK_EQ(loss.messages, 4);
 }
@@ -242,8 +237,7 @@ TEST(a_send_is_always_accepted)
 	for (int i = 0; i < N; i++)
 		CHECK_NEXT(to, WEFT_ANY, 1, 1);
 	CHECK_NOTHING(to, WEFT_ANY, 1);
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 
@@ -270,8 +264,7 @@ TEST(beyond_a_ports_limit_a_send_answers_again_and_nothing_happened)
 	CHECK_NOTHING(to, WEFT_ANY, 1);
 	CHECK_OK(weft_req_wait(&req[1], SOON, NULL));
 	CHECK_OK(weft_req_wait(&req[2], SOON, NULL));
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 
@@ -323,8 +316,7 @@ TEST(a_message_that_does_not_fit_its_receive_goes_back_to_its_old_place)
 		CHECK_NEXT(to, WEFT_ANY, 1, 9);
 		CHECK_OK(weft_req_wait(&req, SOON, NULL));
 	}
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 	free(mem);
 	free(got);
@@ -346,8 +338,7 @@ TEST(a_message_that_went_back_meets_the_receives_posted_behind_the_one_it_did_no
 	CHECK_OK(weft_req_wait(&second, SOON, &st));
 	CHECK_EQ(st.len, 100);
 	CHECK(pattern_ok(got, 100, 4));
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 
@@ -380,8 +371,7 @@ TEST(a_message_that_does_not_fit_is_cut_off_if_asked)
 		CHECK_NEXT(to, WEFT_ANY, 1, 9);
 		CHECK_NOTHING(to, WEFT_ANY, 1);
 	}
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 	free(mem);
 }

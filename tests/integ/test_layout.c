@@ -1,54 +1,8 @@
 /* test_layout.c - memory that is not one block: lists of pieces and layouts that make their
  * pieces when asked, on either side, of any size, cut anywhere. */
-#include "crew.h"
+#include "column.h"
 
 enum { MOST = 300000 };
-
-/* Every n-th run of width bytes out of a wider row, as in a matrix's column. */
-struct column {
-	struct weft_layout layout;
-	unsigned char *base;
-	size_t width, stride;
-};
-
-static int column_pieces(const struct weft_layout *l, size_t at, struct iovec *ret_iov, int max)
-{
-	const struct column *c = (const struct column *)l;
-	int n = 0;
-
-	for (; n < max && at < l->len; n++) {
-		size_t row = at / c->width, in = at % c->width, len = c->width - in;
-
-		if (len > l->len - at)
-			len = l->len - at;
-		ret_iov[n] = (struct iovec){ c->base + row * c->stride + in, len };
-		at += len;
-	}
-	return n;
-}
-
-static void column_move(const struct weft_layout *l, size_t at, void *bytes, size_t n, int in)
-{
-	const struct column *c = (const struct column *)l;
-	unsigned char *b = bytes;
-
-	for (size_t i = 0; i < n; i++, at++) {
-		unsigned char *place = c->base + at / c->width * c->stride + at % c->width;
-
-		if (in)
-			*place = b[i];
-		else
-			b[i] = *place;
-	}
-}
-
-static struct column column_new(size_t len, size_t width, size_t stride, bool moves)
-{
-	struct column c = { { len, column_pieces, moves ? column_move : NULL }, NULL, width, stride };
-
-	c.base = memory((len / width + 1) * stride);
-	return c;
-}
 
 static bool column_ok(const struct column *c, size_t len, uint64_t seed)
 {
@@ -167,8 +121,7 @@ static void transfer(int out, int in, size_t len, size_t room, bool receive_firs
 	CHECK_OK(weft_req_wait(&sent, SOON, NULL));
 	end_fini(&from);
 	end_fini(&to);
-	CHECK_OK(weft_port_close(a, SOON));
-	CHECK_OK(weft_port_close(b, SOON));
+	ports_close(a, b);
 }
 
 static void transfer_all(int out, int in)
@@ -249,8 +202,7 @@ TEST(a_list_may_have_more_pieces_than_the_system_takes_at_once)
 	for (int i = 0; i < PIECES; i++)
 		ok &= got[2 * i] == (unsigned char)i && got[2 * i + 1] == (unsigned char)(i >> 8);
 	CHECK(ok);
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 	free(iov);
 	free(mem);
@@ -277,8 +229,7 @@ TEST(a_buffer_is_received_into_a_layout_and_a_layout_as_a_buffer)
 	CHECK(pattern_ok(got->data, 20000, 8));
 	CHECK_OK(weft_buf_put(got));
 	free(c.base);
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 
@@ -300,8 +251,7 @@ TEST(a_layout_that_gives_no_pieces_is_refused_and_nothing_is_sent)
 		CHECK_EQ(weft_send_post(from, WEFT(op, .peer = port_id(to), .tag = 1, .layout = &empty), NULL), -EINVAL);
 		CHECK_NOTHING(to, WEFT_ANY, WEFT_ANY_TAG);
 	}
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 

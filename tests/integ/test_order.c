@@ -2,7 +2,7 @@
  * in the order in which the send calls happened before one another, whichever threads made them.
  */
 #include <sched.h>
-#include "crew.h"
+#include "turns.h"
 
 enum { KINDS = 7, LARGE = 20000 };
 
@@ -60,49 +60,10 @@ TEST(from_one_port_to_one_port_messages_keep_their_order)
 		CHECK_OK(weft_req_wait(&items[i].req, SOON, NULL));
 		free(items[i].mem);
 	}
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 	free(items);
 	free(mem);
-}
-
-/* Two threads send the numbers of one sequence in turn, from one port. */
-struct turns {
-	pthread_mutex_t lock;
-	pthread_cond_t passed;
-	struct weft_port *from;
-	weft_id to;
-	uint64_t *numbers;              /* posted sends hold their place in it; NULL: blocking sends */
-	uint64_t next, end;
-	_Atomic int names;
-};
-
-static void *turns_take(void *arg)
-{
-	struct turns *t = arg;
-	uint64_t me = (uint64_t)atomic_fetch_add(&t->names, 1);
-
-	pthread_mutex_lock(&t->lock);
-	while (t->next < t->end) {
-		uint64_t n = t->next;
-		int r;
-
-		if (n / 16 % 2 != me) {
-			pthread_cond_wait(&t->passed, &t->lock);
-			continue;
-		}
-		if (t->numbers)
-			r = weft_send_post(t->from, WEFT(op, .peer = t->to, .tag = 1, .data = &t->numbers[n],
-							 .len = sizeof(uint64_t)), NULL);
-		else
-			r = weft_send(t->from, t->to, 1, &n, sizeof(n), SOON);
-		MUST(r == 0 || r == WEFT_DONE);
-		if (++t->next % 16 == 0 || t->next == t->end)
-			pthread_cond_broadcast(&t->passed);
-	}
-	pthread_mutex_unlock(&t->lock);
-	return NULL;
 }
 
 TEST(two_threads_taking_turns_under_a_mutex_through_one_source_port_keep_one_order)
@@ -131,7 +92,6 @@ TEST(two_threads_taking_turns_keep_one_order_also_with_a_full_mailbox)
 {
 	enum { ROUND = 20000 };
 	uint64_t n = test_scaled(1000000);
-	pthread_t thread[2];
 
 	job_begin(0);
 	struct turns t = { .lock = PTHREAD_MUTEX_INITIALIZER, .passed = PTHREAD_COND_INITIALIZER,
@@ -144,11 +104,7 @@ TEST(two_threads_taking_turns_keep_one_order_also_with_a_full_mailbox)
 
 		/* Nobody receives while they send: the mailbox is full for most of the round. */
 		t.end = end;
-		atomic_store(&t.names, 0);
-		for (int k = 0; k < 2; k++)
-			thread[k] = thread_start(turns_take, &t);
-		for (int k = 0; k < 2; k++)
-			thread_join(thread[k]);
+		turns_run(&t);
 		for (; i < end; i++) {
 			uint64_t got = n;
 
@@ -196,8 +152,7 @@ TEST(the_order_is_that_of_the_send_calls_whichever_threads_made_them)
 		CHECK_NEXT(to, port_id(from), 1, i);
 	for (int i = 0; i < MATES; i++)
 		mate_stop(&mates[i]);
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 
@@ -267,8 +222,7 @@ TEST(what_comes_behind_a_waiting_message_waits_behind_it_even_when_there_is_room
 		CHECK_NEXT(to, WEFT_ANY, 1, i);
 	CHECK_NEXT(to, WEFT_ANY, 1, waits);
 	CHECK_NEXT(to, WEFT_ANY, 1, behind);
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 
@@ -325,8 +279,7 @@ TEST(priority_orders_what_waits_to_enter_a_full_mailbox)
 		for (int i = 0; i < N; i++)
 			if (prio[i] == class)
 				CHECK_NEXT(to, WEFT_ANY, 1, numbers[i]);
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 
@@ -341,8 +294,7 @@ TEST(priority_never_orders_what_is_in_the_mailbox)
 		prio_post(from, port_id(to), prio[i], &numbers[i]);
 	for (uint64_t i = 0; i < 5; i++)
 		CHECK_NEXT(to, WEFT_ANY, WEFT_ANY_TAG, i);
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 
@@ -368,8 +320,7 @@ TEST(priority_never_orders_matching)
 	CHECK_NOTHING(to, WEFT_ANY, 7);
 	CHECK_NEXT(to, WEFT_ANY, 1, low);
 	CHECK_NEXT(to, WEFT_ANY, 1, high);
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 
@@ -393,8 +344,7 @@ TEST(the_earlier_posted_of_two_matching_receives_gets_the_message_wildcard_or_no
 		CHECK_EQ(any, wild_first ? a : b);
 		CHECK_EQ(exact, wild_first ? b : a);
 	}
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 

@@ -68,8 +68,7 @@ TEST(bits_set_in_ignore_do_not_matter_to_probe_and_receive)
 	CHECK_EQ(st.tag, 0x12ff);
 	CHECK_NEXT(to, WEFT_ANY, 0x1301, v);
 	CHECK_NEXT(to, WEFT_ANY, 0x1302, v);
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 
@@ -92,8 +91,7 @@ TEST(a_matched_probe_takes_the_message_out_of_matching_to_be_received_later)
 	CHECK_OK(recv_op(to, WEFT(op, .msg = msg, .data = &got, .len = 8), &st));
 	CHECK_EQ(got, 1);
 	CHECK(st.from == port_id(from) && st.tag == 1 && st.len == 8);
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 
@@ -134,8 +132,7 @@ TEST(a_matched_message_of_every_kind_is_received_in_every_form)
 		CHECK_EQ(st.len, len);
 		CHECK_OK(weft_req_wait(&req, SOON, NULL));
 	}
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 	free(mem);
 	free(got);
@@ -162,8 +159,7 @@ TEST(a_matched_message_that_does_not_fit_is_still_the_callers)
 	CHECK_EQ(recv_op(to, WEFT(op, .flags = WEFT_TRUNCATE, .msg = msg, .data = small, .len = 8), &st),
 		 -EMSGSIZE);
 	CHECK(pattern_ok(small, 8, 1));
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 
@@ -230,8 +226,7 @@ TEST(a_waiting_probe_is_woken_by_its_message_and_by_no_other)
 		CHECK_EQ(o.st.tag, 1);
 		CHECK_OK(recv_op(to, WEFT(op, .msg = o.msg, .data = &got, .len = 8), NULL));
 	}
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	mate_stop(&mate);
 	job_end();
 }
@@ -267,8 +262,7 @@ TEST(of_several_threads_that_probe_a_shared_port_each_message_goes_to_one)
 	CHECK_NOTHING(to, WEFT_ANY, WEFT_ANY_TAG);
 	for (int i = 0; i < MATES; i++)
 		mate_stop(&mates[i]);
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 

@@ -143,8 +143,7 @@ static void check_parcels(const struct weft_proto *proto)
 	CHECK_EQ(in_exact, 30);
 	CHECK_EQ(in_wide, 31);
 	CHECK(wide.kind == 3 && wide.owner == 3 && wide.key == 7);
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 }
 
 TEST(a_port_speaks_a_protocol_made_at_compile_time)
@@ -253,8 +252,7 @@ TEST(a_large_message_of_a_foreign_protocol_is_announced_and_can_be_cancelled)
 	CHECK_OK(weft_req_wait(&req, SOON, NULL));
 	CHECK(pattern_ok(got, LARGE, 6));
 	CHECK_EQ(want.kind, 1);
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 	free(mem);
 	free(got);

@@ -61,8 +61,7 @@ TEST(ends_of_receives_sends_and_the_programs_requests_arrive_in_a_queue)
 	CHECK_EQ(weft_queue_next(queue, SOON, &st, 1), 1);
 	CHECK(st.user == &req);
 	CHECK_OK(weft_req_free(req));
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	CHECK_OK(weft_queue_close(queue));
 	job_end();
 }

@@ -26,8 +26,7 @@ TEST(messages_and_bytes_are_counted_per_port_and_for_the_process)
 	CHECK_EQ(stats_of(NULL).bytes_sent - before.bytes_sent, 1000);
 	CHECK_EQ(stats_of(NULL).bytes_received - before.bytes_received, 600);
 	/* What a port counted is not forgotten by the process when the port closes. */
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	CHECK_EQ(stats_of(NULL).sent - before.sent, 10);
 	CHECK_EQ(stats_of(NULL).received - before.received, 6);
 	job_end();
@@ -108,8 +107,7 @@ TEST(the_lengths_of_the_four_queues_are_told)
 	}
 	s = stats_of(NULL);
 	CHECK(s.expected == 0 && s.unexpected == 0 && s.requested == 0 && s.unrequested == 0);
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	mate_stop(&mate);
 	job_end();
 	free(slow.mem);
@@ -133,8 +131,7 @@ TEST(a_send_with_ready_that_finds_no_receive_posted_is_slower_and_counted)
 	CHECK_NEXT(to, WEFT_ANY, 1, 1);
 	CHECK_OK(weft_req_wait(&sent, SOON, NULL));
 	CHECK_EQ(stats_of(NULL).ready_missed, 1);
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 
@@ -228,8 +225,7 @@ TEST(a_walk_shows_what_is_queued)
 	CHECK_OK(weft_req_wait(&recv, SOON, NULL));
 	for (uint64_t tag = 1001; tag <= 1003; tag++)
 		CHECK_EQ(state_count(WEFT_STATE_QUEUED, 0, 0, tag, 0, ""), 0);
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 

@@ -261,7 +261,7 @@ static void *one_main(void *arg)
 
 TEST(ten_thousand_threads_each_with_a_port_exchange_messages)
 {
-	uint64_t n = CREW_TSAN || CREW_ASAN ? 2000 : 10000, number, sum = 0;
+	uint64_t n = TEST_TSAN || TEST_ASAN ? 2000 : 10000, number, sum = 0;
 	pthread_t *thread = memory(n * sizeof(*thread));
 	struct one *ones = memory(n * sizeof(*ones));
 	weft_id *ids = memory(n * sizeof(*ids));

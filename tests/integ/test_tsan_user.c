@@ -13,14 +13,6 @@
 
 #include "../test.h"
 
-#if defined(__SANITIZE_THREAD__)
-#define UNDER_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define UNDER_TSAN 1
-#endif
-#endif
-
 enum { ROUNDS = 200, REPORTED = 66 };
 enum { GO = 1, BACK, SMALL, MEDIUM, LARGE, BUFFER, SYNC, POSTED, QUEUED };
 
@@ -281,7 +273,7 @@ static int run_as(const char *how)
 
 TEST(a_program_that_hands_data_over_by_messages_is_free_of_races_for_its_sanitizer)
 {
-#ifndef UNDER_TSAN
+#if !TEST_TSAN
 	SKIP("not built with -fsanitize=thread");
 #endif
 	CHECK_EQ(run_as("clean"), 0);
@@ -289,7 +281,7 @@ TEST(a_program_that_hands_data_over_by_messages_is_free_of_races_for_its_sanitiz
 
 TEST(and_a_race_of_its_own_is_still_seen)
 {
-#ifndef UNDER_TSAN
+#if !TEST_TSAN
 	SKIP("not built with -fsanitize=thread");
 #endif
 	CHECK_EQ(run_as("race"), REPORTED);

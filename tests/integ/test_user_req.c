@@ -144,8 +144,7 @@ TEST(a_request_freed_before_its_end_ends_unobserved)
 	CHECK_NEXT(to, WEFT_ANY, 2, 1);
 	CHECK_EQ(got, 1);
 	CHECK_OK(weft_req_free(NULL));
-	CHECK_OK(weft_port_close(from, SOON));
-	CHECK_OK(weft_port_close(to, SOON));
+	ports_close(from, to);
 	job_end();
 }
 

@@ -1,4 +1,4 @@
-/* ticket.pml - port/ticket.h, push.c, far.c: an announced message between a sender and a receiver of two processes.
+/* ticket.pml - port/ticket.h, push.c, far.c, fetch.c: an announced message between a sender and a receiver of two processes.
  *
  * As it is: match against cancel. Two messages, one behind the other, use the same ticket (its serial moves on). The
  * sender may cancel each; the receiver reads the announcements late or early, takes a message, or refuses it, or takes

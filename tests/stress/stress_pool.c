@@ -5,10 +5,9 @@
  * a holder at both ends and in the middle: a second holder would break it. At the end the whole limit
  * must be to be had again.
  */
-#include "test.h"
+#include "stamp.h"
 
 #include <sched.h>
-#include <weft/weft.h>
 
 #include "mem/buf.h"
 #include "mem/slab.h"
@@ -20,24 +19,6 @@ enum { THREADS = 4, SLOTS = 16 };
 static _Atomic(struct weft_buf *) slots[SLOTS];
 static uint64_t rounds;
 static _Atomic size_t in_use;           /* bytes by the count of those who use them */
-
-static void stamp(struct weft_buf *b, uint64_t value)
-{
-	memcpy(b->data, &value, sizeof(value));
-	memcpy((char *)b->data + b->len / 2, &value, sizeof(value));
-	memcpy((char *)b->data + b->len - sizeof(value), &value, sizeof(value));
-}
-
-static void stamp_check(const struct weft_buf *b)
-{
-	uint64_t first, mid, last;
-
-	memcpy(&first, b->data, sizeof(first));
-	memcpy(&mid, (const char *)b->data + b->len / 2, sizeof(mid));
-	memcpy(&last, (const char *)b->data + b->len - sizeof(last), sizeof(last));
-	CHECK_EQ(first, mid);
-	CHECK_EQ(first, last);
-}
 
 /* Any length that keeps the three stamps apart; small ones more often. */
 static size_t some_len(uint64_t *seed)

@@ -4,6 +4,7 @@
  * Each carries a stamp at both ends and in the middle, written by its holder: a second holder would break it. At the
  * end everything has come home and the whole limit is to be had again.
  */
+#include "stamp.h"
 #include "unit/kin.h"
 
 enum { THREADS = 3, MOST_LETTERS = 200 };
@@ -15,24 +16,6 @@ static uint64_t rounds;
 static pthread_mutex_t post_lock[KIN_MOST + 1], take_lock[KIN_MOST + 1];
 static bool gone[KIN_MOST + 1];         /* under post_lock: nothing more is sent there */
 static bool doomed;                     /* process 2 is to be killed */
-
-static void stamp(struct weft_buf *b, uint64_t value)
-{
-	memcpy(b->data, &value, sizeof(value));
-	memcpy((char *)b->data + b->len / 2, &value, sizeof(value));
-	memcpy((char *)b->data + b->len - sizeof(value), &value, sizeof(value));
-}
-
-static void stamp_check(const struct weft_buf *b)
-{
-	uint64_t first, mid, last;
-
-	memcpy(&first, b->data, sizeof(first));
-	memcpy(&mid, (const char *)b->data + b->len / 2, sizeof(mid));
-	memcpy(&last, (const char *)b->data + b->len - sizeof(last), sizeof(last));
-	CHECK_EQ(first, mid);
-	CHECK_EQ(first, last);
-}
 
 /* Letters wait in the box: a thread that sends must not wait for one that does. */
 static bool box_full(uint32_t to)

@@ -12,9 +12,9 @@
  * one on (TEST_SEED), their number by TEST_SCALE; with 10 or more, every step, of more than EVERY that many, evenly spread. What
  * was tried is printed. SWEEP_STEP=N tries that step alone; SWEEP_HOLD=1 leaves a job that failed as it is, and waits.
  */
+#include "proc.h"
 #include "test.h"
 
-#include <dirent.h>
 #include <sys/prctl.h>
 
 #include "job.h"
@@ -23,18 +23,6 @@
 #define KILLS 30                        /* steps tried at scale 1 */
 #define STOPS 80
 #define FAILURES 3                      /* of an act: it is given up */
-
-static int files_open(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	int n = 0;
-
-	while (d && readdir(d))
-		n++;
-	if (d)
-		closedir(d);
-	return n;
-}
 
 /* Joined, and everything the act needs again and again made by playing it once, unless it can be played but once. */
 static bool prepare(struct job *j, uint32_t act)
@@ -178,9 +166,9 @@ static void sweep(uint32_t act, void (*how)(uint32_t act))
 	if (!can_trace())
 		SKIP("ptrace is refused here");
 	jobs_open();
-	before = files_open();
+	before = proc_descriptors();
 	how(act);
-	CHECK_EQ(files_open(), before);
+	CHECK_EQ(proc_descriptors(), before);
 }
 
 #define ACT(name)                                                                                  \

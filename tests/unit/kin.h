@@ -8,10 +8,9 @@
 #ifndef KIN_H
 #define KIN_H
 
+#include "proc.h"
 #include "test.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -360,27 +359,11 @@ static inline void kin_check(const struct weft_buf *b, unsigned seed)
 
 static inline int kin_descriptors(void)
 {
-	DIR *dir = opendir("/proc/self/fd");
-	int n = 0;
-
-	MUST(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
+	return proc_descriptors();
 }
 
-/* Lines of /proc/self/maps that name a memfd of weft's. */
 static inline int kin_maps(void)
 {
-	FILE *f = fopen("/proc/self/maps", "r");
-	char line[512];
-	int n = 0;
-
-	MUST(f);
-	while (fgets(line, sizeof(line), f))
-		n += strstr(line, "memfd:weft") != NULL;
-	fclose(f);
-	return n;
+	return proc_mappings();
 }
 #endif

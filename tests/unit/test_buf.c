@@ -6,9 +6,6 @@
 
 #include "mem/buf.h"
 
-#define KIB ((size_t)1024)
-#define MIB (1024 * KIB)
-
 static struct weft_buf *get(size_t len)
 {
 	struct weft_buf *b = NULL;

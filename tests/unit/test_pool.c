@@ -9,30 +9,6 @@
 #include "mem/buf.h"
 #include "mem/poison.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define HAVE_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HAVE_ASAN 1
-#endif
-#endif
-#ifndef HAVE_ASAN
-#define HAVE_ASAN 0
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define HAVE_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define HAVE_TSAN 1
-#endif
-#endif
-#ifndef HAVE_TSAN
-#define HAVE_TSAN 0
-#endif
-
-#define KIB ((size_t)1024)
-#define MIB (1024 * KIB)
-
 static struct weft_buf *get(size_t len)
 {
 	struct weft_buf *b = NULL;
@@ -381,12 +357,12 @@ static int in_child(int (*fn)(void))
 
 TEST(without_memory_get_answers_ENOMEM_and_what_is_there_goes_on)
 {
-	if (HAVE_ASAN || HAVE_TSAN || wf_poison_on)
+	if (TEST_ASAN || TEST_TSAN || wf_poison_on)
 		SKIP("the tool needs address space of its own");
 	CHECK_EQ(in_child(starve), 0);
 }
 
-#if HAVE_ASAN
+#if TEST_ASAN
 int __asan_address_is_poisoned(void const volatile *p);
 
 static int read_after_put(void)
@@ -405,7 +381,7 @@ static int read_after_put(void)
 
 TEST(memory_in_the_pool_is_out_of_bounds_for_AddressSanitizer)
 {
-#if HAVE_ASAN
+#if TEST_ASAN
 	struct weft_buf *b, *v;
 	char *p;
 

@@ -25,10 +25,10 @@
 
 #include "base/cpu.h"
 #include "base/park.h"
+#include "mem/segment.h"
 
 #define WF_BOARD_MAGIC UINT64_C(0x6472616f62746677)     /* "wftboard" */
 #define WF_BOARD_LAYOUT 1u
-#define WF_PROCESSES 1025u                      /* numbers 1 .. 1024 */
 #define WF_SLOTS (1u << 20)
 #define WF_FACES (1u << 20)
 #define WF_FRAMES 16u                           /* of a control ring */

@@ -12,17 +12,11 @@
 
 #include "base/log.h"
 
-struct wf_pending {
-	struct wf_pending *next;
-	uint32_t what;
-	unsigned char body[WF_FRAME_BYTES];
-};
-
 static struct wf_peer *peers[WF_PROCESSES];     /* by number; set at init, then constant */
 static uint32_t count, self;
 static const struct wf_peer_hooks *hooks;
 static struct wf_lock meet_lock;
-static _Atomic uint32_t owed;                   /* frames in all pending lists */
+static _Atomic uint32_t owed;                   /* peers for whom frames are kept */
 
 int wf_peers_init(uint32_t process, uint32_t n, const struct wf_peer_hooks *h)
 {
@@ -123,7 +117,6 @@ int wf_peer_get(uint32_t process, struct wf_peer **ret_peer)
 void wf_peer_set_dead(uint32_t process)
 {
 	struct wf_peer *p = wf_peer_at(process);
-	struct wf_pending *next;
 
 	if (!p)
 		return;
@@ -131,12 +124,8 @@ void wf_peer_set_dead(uint32_t process)
 	atomic_store_explicit(&p->state, WF_PEER_DEAD, memory_order_release);
 	wf_unlock(&meet_lock);
 	wf_lock(&p->out_lock);
-	for (struct wf_pending *f = p->first; f; f = next) {
-		next = f->next;
-		free(f);
+	if (wf_kept_free(&p->kept))
 		atomic_fetch_sub_explicit(&owed, 1, memory_order_relaxed);
-	}
-	p->first = p->last = NULL;
 	if (p->event_fd >= 0)
 		shut_fd(p->event_fd);
 	p->event_fd = -1;
@@ -192,31 +181,24 @@ static bool write_locked(struct wf_peer *p, uint32_t what, const void *body, siz
 
 static void flush_locked(struct wf_peer *p)
 {
-	struct wf_pending *f;
+	const struct wf_kept_frame *f = wf_kept_first(p->kept);
 
-	while ((f = p->first) != NULL && write_locked(p, f->what, f->body, sizeof(f->body))) {
-		p->first = f->next;
-		if (!p->first)
-			p->last = NULL;
-		free(f);
+	if (!f)
+		return;
+	for (; f && write_locked(p, f->what, f->body, sizeof(f->body)); f = wf_kept_first(p->kept))
+		wf_kept_drop(p->kept);
+	if (!f)
 		atomic_fetch_sub_explicit(&owed, 1, memory_order_relaxed);
-	}
 }
 
 static bool keep_locked(struct wf_peer *p, uint32_t what, const void *body, size_t len)
 {
-	struct wf_pending *f = calloc(1, sizeof(*f));
+	bool first = !wf_kept_first(p->kept);
 
-	if (!f)
+	if (what >= WF_FRAME_KINDS || !wf_kept_add(&p->kept, &hooks->rules[what], what, body, len))
 		return false;
-	f->what = what;
-	memcpy(f->body, body, len);
-	if (p->last)
-		p->last->next = f;
-	else
-		p->first = f;
-	p->last = f;
-	atomic_fetch_add_explicit(&owed, 1, memory_order_relaxed);
+	if (first)
+		atomic_fetch_add_explicit(&owed, 1, memory_order_relaxed);
 	return true;
 }
 
@@ -227,9 +209,8 @@ bool wf_frame_send(struct wf_peer *p, uint32_t what, const void *body, size_t le
 	assert(len <= WF_FRAME_BYTES);
 	wf_lock(&p->out_lock);
 	if (atomic_load_explicit(&p->state, memory_order_acquire) == WF_PEER_MET) {
-		if (p->first)
-			flush_locked(p);
-		sent = (!p->first && write_locked(p, what, body, len)) || keep_locked(p, what, body, len);
+		flush_locked(p);
+		sent = (!wf_kept_first(p->kept) && write_locked(p, what, body, len)) || keep_locked(p, what, body, len);
 	}
 	wf_unlock(&p->out_lock);
 	if (sent)
@@ -289,7 +270,7 @@ int wf_peers_poll(void)
 			n += poll_locked(p);
 			wf_unlock(&p->in_lock);
 		}
-		if (p->first) {                         /* a hint */
+		if (wf_peers_owe()) {
 			uint32_t before;
 
 			wf_lock(&p->out_lock);

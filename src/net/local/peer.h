@@ -2,7 +2,8 @@
  *
  * A peer is met on first use: the agent gives its board and the descriptor that wakes it, and tells it, so that it meets us. From then on each
  * writes frames for the other into a ring on its own board (control apart from data), and the other's listener reads them. A frame that finds
- * the ring full waits in this process's memory. Frames are rare: rings made and closed, ids that ended, messages lost, searches.
+ * the ring full waits in this process's memory, one for all that say the same (kept.h). Frames are rare: rings made and closed, ids that ended,
+ * messages lost, searches.
  *
  * Edges   C1  frame.seq release -> acquire: the frame.
  *         C2  control.head release -> acquire: the frames below it have been read.
@@ -15,10 +16,9 @@
 #include "base/lock.h"
 #include "base/roots.h"
 #include "net/local/board.h"
+#include "net/local/kept.h"
 
 enum { WF_PEER_UNKNOWN, WF_PEER_ASKED /* has not joined yet */, WF_PEER_MET, WF_PEER_DEAD };
-
-struct wf_pending;
 
 struct wf_peer {
 	/* set before state says MET, then constant */
@@ -31,7 +31,7 @@ struct wf_peer {
 	/* under out_lock */
 	struct wf_lock out_lock;
 	uint32_t out_pos;
-	struct wf_pending *first, *last;
+	struct wf_kept *kept;
 	/* under in_lock */
 	struct wf_lock in_lock;
 	uint32_t in_pos;
@@ -47,6 +47,7 @@ struct wf_peer_hooks {
 	int (*meet)(uint32_t process, int *ret_board_fd, int *ret_event_fd);    /* as wf_link_meet */
 	/* [in_lock] A frame has come; @body has WF_FRAME_BYTES. */
 	void (*frame)(struct wf_peer *peer, uint32_t what, const unsigned char *body);
+	const struct wf_frame_rule *rules;      /* by kind, WF_FRAME_KINDS of them */
 };
 
 /* [one thread] This process is number @process of @count. -ENOMEM. */
@@ -61,7 +62,7 @@ struct wf_peer *wf_peer_at(uint32_t process);   /* [any] what is known of it, or
 bool wf_peer_died(uint32_t process);            /* [any] no such number counts as dead */
 void wf_peer_set_dead(uint32_t process);        /* [listener] */
 
-/* [any] @len <= WF_FRAME_BYTES. Never waits; false: no memory to keep it, or nobody to read it. */
+/* [any] @len <= WF_FRAME_BYTES. Never waits; false: no memory to keep it, enough of that kind are kept, or nobody is there to read it. */
 bool wf_frame_send(struct wf_peer *peer, uint32_t what, const void *body, size_t len);
 
 /* [any] Wakes @peer's listener, if it sleeps. */

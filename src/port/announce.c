@@ -1,0 +1,211 @@
+/* announce.c - the beginning of a push: a send is announced, or waits in its way's backlog. See push.h.
+ *
+ * Run by whoever sends; by who writes a backlog (way.c, seek.c).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "port/eager.h"
+#include "port/listener.h"
+#include "port/outgoing.h"
+#include "port/push.h"
+
+/* Did the port say that it has enough of our announcements? The box of a way that has ended is somebody else's memory. */
+static bool clogged(const struct outgoing *o)
+{
+	uint64_t t = atomic_load_explicit(&o->way->tail, memory_order_acquire);
+
+	return WF_WAY_INCARNATION(t) == o->who && !(t & WF_WAY_SHUT) &&
+	       atomic_load_explicit(&o->way->box->clogged, memory_order_relaxed);
+}
+
+/* [wf_user_lock] Announces @r through @w: 0, or as wf_way_refused. The cell tells of the ticket, and holds a short payload. */
+static int announce_locked(struct outgoing *o, struct weft_req *r, uint64_t allow, bool offer)
+{
+	struct wf_push *u = r->push;
+	struct wf_announcement a = { .len = o->len, .waits = u->sync || o->len > WF_CHUNKS * WF_CHUNK ? WF_A_WAITS : 0 };
+	size_t room = wf_outgoing_room(o) - sizeof(a);
+	unsigned char flat[WF_BODY], *body;
+	struct wf_claimed c;
+	struct wf_mem to = wf_mem_plain(flat, room);
+	bool never;
+	int claim;
+
+	if (!offer && clogged(o))
+		return WF_CLAIM_FULL;
+	if (offer)
+		a.waits |= WF_A_OFFER;
+	if (o->buf) {
+		a.with = WF_WITH_BUFFER;
+	} else if (o->len <= room && !offer) {
+		if (!wf_mem_copy(&to, &o->mem, o->len))
+			return weft_fail(-EINVAL, "op.layout gave no pieces");
+		a.with = (uint32_t)o->len;
+	}
+	if (!u->ticket && !(u->ticket = wf_ticket_get_locked(u->name, &u->serial)))
+		return weft_fail(-ENOMEM, "no memory for an announcement");
+	if (!a.with && o->len && !offer && (u->pipe = wf_pipe_get_locked(u->peer->process, false, &never)) != NULL) {
+		u->early = true;
+		a.with = WF_WITH_PIPE;
+	}
+	a.ticket = wf_f_place_of(u->ticket);
+	a.serial = u->serial;
+	claim = wf_way_claim(o->way, o->who, 0, allow, &c);
+	if (claim != WF_CLAIMED) {
+		wf_push_unticket_locked(u);
+		return claim;
+	}
+	body = wf_outgoing_fill(c.cell, o, WF_FAR);
+	memcpy(body, &a, sizeof(a));
+	if (a.with == WF_WITH_PIPE) {
+		struct wf_pipe_place at = wf_pipe_place(u->pipe);
+
+		memcpy(body + sizeof(a), &at, sizeof(at));
+	} else if (a.with && !o->buf) {
+		memcpy(body + sizeof(a), flat, a.with);
+		u->written = o->len;
+	}
+	wf_push_announced_locked(u);
+	wf_way_publish(o->way, &c);
+	return 0;
+}
+
+/* A message in a request, as it was when it was posted. */
+static void outgoing_of(struct wf_way *w, struct weft_req *r, struct outgoing *o)
+{
+	struct wf_head h;
+
+	memcpy(&h, r->a.entry.head, sizeof(h));
+	memset(o, 0, sizeof(*o));
+	o->from = r->from;
+	o->way = w;
+	o->who = w->who;
+	o->id = r->st.from;
+	o->allow = r->from->proto ? WF_TAIL_FOREIGN : 0;
+	o->tag = r->from->proto ? 0 : h.tag;
+	o->head = r->a.entry.head;
+	o->mem = r->mem;
+	o->buf = r->buf;
+	o->len = r->a.len;
+	o->kind = r->a.kind;
+	o->flags = r->a.flags & (WF_MSG_READY | WF_MSG_SHARED);
+}
+
+static bool goes_eagerly(const struct weft_req *r)
+{
+	return !(r->flags & (WEFT_SYNC | WEFT_RENDEZVOUS)) && (r->buf || r->a.len <= WF_ARENA_MOST);
+}
+
+/* Announces, and where the flags of the port want more than room says so. */
+static int announce(struct outgoing *o, struct weft_req *r, uint64_t allow)
+{
+	int err;
+
+	do {
+		err = announce_locked(o, r, allow, false);
+		if (err > 0) {
+			err = wf_way_refused(o->way, o->who, err);
+			if (err == -ENOBUFS) {          /* no budget there: an announcement is what it wants */
+				err = announce_locked(o, r, allow | WF_ALLOW_TIGHT, false);
+				err = err > 0 ? wf_way_refused(o->way, o->who, err) : err;
+				err = err == -ENOBUFS ? -EINTR : err;
+			}
+		}
+	} while (err == -EINTR);
+	return err;
+}
+
+int wf_push_write_locked(struct wf_way *w, struct weft_req *r)
+{
+	struct outgoing o;
+	int err = -ENOBUFS;
+
+	if (r->push->ticket)
+		return -EAGAIN;         /* on offer: what is behind it waits for the answer */
+	outgoing_of(w, r, &o);
+	if (goes_eagerly(r)) {
+		err = wf_far_eager(&o, WF_WAY_BACKLOG);
+		if (err == 0) {
+			r->buf = NULL;
+			wf_way_unqueue_locked(w, r);
+			wf_push_end_locked(r, 0);
+			return 0;
+		}
+	}
+	if (err == -ENOBUFS)
+		err = announce(&o, r, WF_WAY_BACKLOG);
+	if (err == -EAGAIN || err == -ENOMEM)
+		return -EAGAIN;
+	wf_way_unqueue_locked(w, r);
+	if (err < 0)
+		wf_push_end_locked(r, err == -ESRCH ? -ECONNRESET : err);
+	return 0;
+}
+
+int wf_push_start(struct outgoing *o, struct weft_req *r)
+{
+	struct wf_push *u;
+	int err = -EAGAIN;
+	bool announced, stepping, moved = false;
+
+	wf_lock(&wf_user_lock);
+	u = wf_push_new_locked();
+	if (!u) {
+		wf_unlock(&wf_user_lock);
+		return weft_fail(-ENOMEM, "no memory for a send to another process");
+	}
+	r->push = u;
+	u->req = r;
+	u->way = o->way;
+	u->peer = o->way->peer;
+	u->ticket = NULL;
+	u->pipe = NULL;
+	u->offered = u->handed = false;
+	u->name = o->blocks ? 0 : WF_SLEEPS_LISTENER;
+	u->len = o->len;
+	u->written = 0;
+	u->mem = o->buf ? wf_mem_plain(NULL, 0) : o->mem;
+	u->buffer = o->buf;
+	u->sync = r->flags & (WEFT_SYNC | WEFT_RENDEZVOUS) || u->buffer;
+	wf_walk_begin(&u->walk, &u->mem);
+	/* Under the lock: when it expires it is announced or queued, or it would not be found. */
+	if (r->expires && wf_timer_add(r) < 0) {
+		r->push = NULL;
+		wf_push_put_locked(u);
+		wf_unlock(&wf_user_lock);
+		return -ENOMEM;
+	}
+	/* What can go eagerly does, as soon as it can: a buffer that was announced would wait for a receive. */
+	if (!o->way->backlogged && !goes_eagerly(r))
+		err = announce(o, r, 0);
+	if (err == -EAGAIN || err == -ENOMEM)
+		err = wf_way_queue_locked(o->way, o->who, r);
+	announced = err == 0 && u->ticket;
+	stepping = announced && wf_trylock(&u->busy);   /* while it is certainly this one */
+	if (err < 0) {
+		r->push = NULL;
+		wf_push_put_locked(u);
+	}
+	wf_unlock(&wf_user_lock);
+	if (stepping)
+		wf_push_go(u, &moved);
+	wf_pushes_reap();               /* behind what is sent now: looking at answers costs a line each */
+	if (err == 0 && !announced)
+		wf_way_flush(o->way);
+	if (err == 0 && !o->blocks && wf_pushes_silent() == 1)
+		wf_listener_wake();             /* the first in a while: it is to look after it soon */
+	return err == -ESRCH ? weft_fail(err, "no thread, process or port of that id") : err;
+}
+
+bool wf_push_offer_locked(struct wf_way *w, struct weft_req *r)
+{
+	struct outgoing o;
+
+	if (r->push->ticket)
+		return true;            /* is on offer */
+	outgoing_of(w, r, &o);
+	if (announce_locked(&o, r, WF_WAY_BACKLOG | WF_ALLOW_TIGHT, true) != 0)
+		return false;           /* it will be asked for again */
+	r->push->offered = true;
+	return true;
+}

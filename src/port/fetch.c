@@ -1,0 +1,385 @@
+/* fetch.c - the bytes of an announced message of another process: out of its pipe, or a buffer, to the receive that has claimed it. See far.h.
+ *
+ * Run by whoever waits for the receive, step by step; by the listener if nobody does. One at a time for each message, by its `busy`.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+
+#include "port/deliver.h"
+#include "port/far.h"
+#include "port/listener.h"
+#include "port/recv.h"
+#include "port/request.h"
+
+static _Atomic uint32_t pulling[WF_PROCESSES];  /* threads that fetch for themselves, by whose it is */
+static struct wf_node fetching;                 /* under wf_user_lock */
+static _Atomic uint32_t active;                 /* a hint */
+
+/* What the receive is to get, and where. */
+static void prepare(struct wf_far *f, struct weft_port *p, const struct wf_target *t)
+{
+	f->port = p;
+	f->len = f->send->a.len;
+	f->flags = t->flags;
+	f->st = t->st;
+	f->got = 0;
+	f->pipe = NULL;
+	f->over = false;
+	f->err = 0;
+	f->buf = NULL;
+	f->mem = *t->mem;
+	f->room = t->mem->len;
+	if (t->flags & WEFT_ALLOC) {
+		f->room = f->len;
+		f->mem = wf_mem_plain(NULL, f->len);
+	}
+	wf_walk_begin(&f->walk, &f->mem);
+}
+
+/* [busy] A buffer has come in the ticket: to the receive as it is, or out of it. */
+static void land(struct wf_far *f)
+{
+	struct wf_flight flight = f->ticket->flight;
+	struct weft_buf *b;
+	size_t n = f->len < f->room ? f->len : f->room;
+	int r = wf_buf_land(f->peer->process, &flight, f->len, &b);
+
+	f->over = true;
+	if (r < 0) {
+		f->err = r == -ENOMEM ? r : -ECONNRESET;
+		wf_buf_refuse(f->peer->process, &flight);
+		return;
+	}
+	if (f->flags & WEFT_ALLOC) {
+		f->buf = b;
+		if (wf_buf_is_shared(b))
+			f->st->flags |= WEFT_ST_SHARED;
+		return;
+	}
+	if (!wf_walk_in(&f->walk, b->data, n))
+		f->err = -EINVAL;
+	else if (f->len > f->room)
+		f->err = -EMSGSIZE;
+	wf_buf_release(b);
+}
+
+/* [busy] Finds the pipe, once the sender has said where it is. */
+static bool find_pipe(struct wf_far *f)
+{
+	struct wf_pipe_place at;
+
+	if (!wf_far_pipe(f, &at)) {
+		uint32_t ready = atomic_load_explicit(&f->ticket->ready, memory_order_acquire);         /* K2 */
+
+		if (ready == WF_READY_FLIGHT)
+			land(f);
+		if (ready == WF_READY_NEVER) {
+			f->over = true;
+			f->err = -ECONNRESET;
+		}
+		return false;
+	}
+	if (f->flags & WEFT_ALLOC && !f->buf) {
+		if (wf_buf_alloc(f->len, &f->buf) < 0) {
+			f->over = true;
+			f->err = -ENOMEM;
+			return false;
+		}
+		f->mem = wf_mem_plain(f->buf->data, f->len);
+	}
+	f->base = at.base;
+	f->pipe = wf_f_place_map(f->peer->process, &at.head, sizeof(*f->pipe));
+	f->data = wf_f_place_map(f->peer->process, &at.data, WF_CHUNKS * WF_CHUNK);
+	if (!f->pipe || !f->data) {
+		f->pipe = NULL;
+		f->over = true;
+		f->err = -ECONNRESET;
+		return false;
+	}
+	return true;
+}
+
+/* [busy] Takes one chunk, if one is there. */
+static bool take_chunk(struct wf_far *f)
+{
+	uint32_t i = f->base + (uint32_t)(f->got / WF_CHUNK);
+	const char *from = f->data + i % WF_CHUNKS * WF_CHUNK;
+	size_t n = f->len - f->got < WF_CHUNK ? f->len - f->got : WF_CHUNK, fits = f->room > f->got ? f->room - f->got : 0;
+
+	if (wf_acquire32(&f->pipe->chunk[i % WF_CHUNKS].seq) != i + 1)                          /* K3 */
+		return false;
+	fits = fits < n ? fits : n;
+	if (f->mem.kind == WF_MEM_PLAIN)
+		memcpy((char *)f->mem.plain + f->got, from, fits);
+	else if (!wf_walk_in(&f->walk, from, fits))
+		f->err = -EINVAL;
+	f->got += n;
+	if (f->len > WF_CHUNKS * WF_CHUNK) {    /* else its end tells that all are free */
+		atomic_store_explicit(&f->pipe->read, i + 1, memory_order_release);             /* K4 */
+		wf_far_wake(f);
+	}
+	return true;
+}
+
+/* [busy] True: something was done. */
+static bool step(struct wf_far *f)
+{
+	bool moved = false;
+
+	if (f->over)
+		return false;
+	if (f->pipe || find_pipe(f)) {
+		while (f->got < f->len && f->got < f->room && take_chunk(f))
+			moved = true;
+		if (f->got >= f->len || f->got >= f->room) {
+			f->over = true;
+			if (!f->err && f->len > f->room)
+				f->err = -EMSGSIZE;
+		}
+	}
+	if (!f->over && !moved && wf_peer_died(f->peer->process)) {
+		/* What it wrote before it died is all there: look once more behind the news of its death. */
+		if (!((f->pipe || find_pipe(f)) && f->got < f->len && take_chunk(f)) && !f->over) {
+			f->over = true;
+			f->err = -ECONNRESET;
+		}
+		moved = true;
+	}
+	return moved || f->over;
+}
+
+/* Fetched, or not: the buffer to the status, or home. */
+static int result(struct wf_far *f)
+{
+	bool good = f->err == 0 || f->err == -EMSGSIZE;
+
+	if (f->buf && good)
+		f->st->buf = f->buf;
+	else if (f->buf)
+		wf_buf_release(f->buf);
+	f->buf = NULL;
+	return f->err;
+}
+
+static void name(struct wf_far *f, uint32_t who)
+{
+	atomic_store_explicit(&f->ticket->reader, who, memory_order_relaxed);   /* ordered by the sleeper's fence */
+}
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+static void sleep_for(struct wf_far *f)
+{
+	struct wf_parker *me = &wf_self.port->face->parker;
+
+	wf_park_begin(me);
+	name(f, wf_self.port->number + 1);
+	wf_fence_heavy_far();                                                   /* F1 */
+	if (!step(f))
+		wf_park(me, weft_in(20 * WEFT_MS), nothing, NULL);      /* bounded: its sender's death is told to the listener */
+	wf_park_end(me);
+	name(f, 0);
+}
+
+int wf_far_pull(struct weft_port *p, struct weft_req *send, const struct wf_target *t)
+{
+	struct wf_far *f = send->far;
+	struct wf_linger w;
+	int cancel, r;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);        /* half a message is nobody's */
+	atomic_fetch_add_explicit(&pulling[f->peer->process], 1, memory_order_seq_cst); /* before it looks whether the sender lives: wf_fars_pulling */
+	prepare(f, p, t);
+	wf_lock(&f->busy);
+	wf_linger_init(&w);
+	while (!f->over) {
+		if (step(f))
+			wf_linger_init(&w);
+		else if (!wf_linger(&w))
+			sleep_for(f);
+	}
+	wf_unlock(&f->busy);
+	r = result(f);
+	atomic_fetch_sub_explicit(&pulling[f->peer->process], 1, memory_order_release);
+	pthread_setcancelstate(cancel, NULL);
+	return r;
+}
+
+/* [no lock, busy] All is there, or never will be: both ends learn of it. */
+static void conclude(struct wf_far *f)
+{
+	struct weft_port *p = f->port;
+	struct weft_req *r, *send = f->send;
+	int err = result(f);
+
+	wf_lock(&wf_user_lock);
+	r = f->into;
+	f->into = NULL;
+	wf_list_del(&f->link);
+	atomic_fetch_sub_explicit(&active, 1, memory_order_relaxed);
+	r->pull = NULL;
+	wf_unlock(&wf_user_lock);
+	wf_unlock(&f->busy);
+	wf_port_enter(p);
+	p->copying--;
+	if (err == 0 || err == -EMSGSIZE) {
+		p->received++;
+		p->received_bytes += send->a.len;
+		p->copies++;
+	}
+	wf_req_end_locked(send, err == -ENOMEM ? -ECONNRESET : err == -EMSGSIZE ? 0 : err);     /* f goes with it */
+	r->partner = NULL;
+	if (!(r->flags & WEFT_REPEAT)) {
+		wf_req_end_locked(r, err);
+		wf_port_leave(p);
+		return;
+	}
+	p->pins++;
+	wf_port_leave(p);
+	wf_recv_landed(r, err);
+}
+
+/* [busy, which goes] */
+static bool step_taken(struct wf_far *f)
+{
+	bool moved = step(f);
+
+	if (f->over)
+		conclude(f);
+	else
+		wf_unlock(&f->busy);
+	return moved;
+}
+
+void wf_far_start(struct weft_port *p, struct weft_req *r)
+{
+	struct wf_target t = { .mem = &r->mem, .flags = r->flags, .st = &r->st };
+	struct wf_far *f = r->partner->far;
+
+	prepare(f, p, &t);
+	wf_lock(&f->busy);
+	wf_lock(&wf_user_lock);
+	f->into = r;
+	r->pull = f;
+	wf_list_add(&fetching, &f->link);
+	atomic_fetch_add_explicit(&active, 1, memory_order_relaxed);
+	/* Without a fence: the listener, if nobody else waits, looks again soon by itself. */
+	if (!wf_self.waiting)
+		name(f, WF_SLEEPS_LISTENER);
+	wf_unlock(&wf_user_lock);
+	step(f);
+	if (f->over) {
+		conclude(f);
+		return;
+	}
+	wf_unlock(&f->busy);
+	if (!wf_self.waiting)
+		wf_listener_wake();
+}
+
+void wf_far_step(struct weft_req *r)
+{
+	struct wf_far *f;
+
+	wf_lock(&wf_user_lock);
+	f = r->pull;
+	if (f && (f->into != r || !wf_trylock(&f->busy)))
+		f = NULL;
+	wf_unlock(&wf_user_lock);
+	if (f)
+		step_taken(f);
+}
+
+void wf_far_name_locked(struct weft_req *r, uint32_t who)
+{
+	struct wf_far *f = r->pull;
+
+	if (f && f->into == r)
+		name(f, who);
+}
+
+/* The first behind @n others that can be had, its busy taken. Under the lock, as conclude takes it out: one found outside of it may be over, or be
+ * another's by now. */
+static struct wf_far *nth(uint32_t n)
+{
+	struct wf_far *f = NULL;
+	uint32_t i = 0;
+
+	wf_lock(&wf_user_lock);
+	for (struct wf_node *at = fetching.next; at && at != &fetching && !f; at = at->next)
+		if (i++ >= n) {
+			f = wf_of(at, struct wf_far, link);
+			if (!wf_trylock(&f->busy))
+				f = NULL;
+		}
+	wf_unlock(&wf_user_lock);
+	return f;
+}
+
+int wf_fars_step(void)
+{
+	struct wf_far *f;
+	int moved = 0;
+
+	for (uint32_t n = 0; atomic_load_explicit(&active, memory_order_relaxed) && (f = nth(n)) != NULL; n++)
+		moved += step_taken(f);
+	return moved;
+}
+
+bool wf_fars_pulling(uint32_t process)
+{
+	return atomic_load_explicit(&pulling[process], memory_order_acquire) > 0;
+}
+
+bool wf_fars_active(void)
+{
+	return atomic_load_explicit(&active, memory_order_relaxed) > 0;
+}
+
+static bool any_from(uint32_t process)
+{
+	bool any = false;
+
+	wf_lock(&wf_user_lock);
+	for (struct wf_node *at = fetching.next; at && at != &fetching && !any; at = at->next)
+		any = wf_of(at, struct wf_far, link)->peer->process == process;
+	wf_unlock(&wf_user_lock);
+	return any;
+}
+
+void wf_fars_dead(uint32_t process)
+{
+	struct wf_far *f;
+
+	/* Each step finds that its sender is dead. One that somebody is at is stepped by him, or met again here. */
+	while (any_from(process)) {
+		for (uint32_t n = 0; (f = nth(n)) != NULL; n++) {
+			if (f->peer->process == process)
+				step_taken(f);
+			else
+				wf_unlock(&f->busy);
+		}
+		sched_yield();
+	}
+}
+
+void wf_fars_abort(struct weft_port *p)
+{
+	struct wf_far *f;
+
+	for (uint32_t n = 0; (f = nth(n)) != NULL;) {
+		if (f->port == p) {
+			f->over = true;
+			f->err = -ECANCELED;
+			conclude(f);
+		} else {
+			wf_unlock(&f->busy);
+			n++;
+		}
+	}
+}
