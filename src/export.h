@@ -8,6 +8,7 @@
 #define WF_EXPORT_H
 
 #pragma GCC visibility push(default)
+#include <weft/driver.h>
 #include <weft/match.h>
 #include <weft/weft.h>
 #pragma GCC visibility pop

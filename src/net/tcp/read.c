@@ -1,0 +1,313 @@
+/* read.c - from the socket to where bytes are needed, or to take(). Poller only.
+ *
+ *     one readv:   [ what is still open of the need ... ][ stage ]
+ *
+ * The stage is the rail's and serves all lanes, as long as take() leaves nothing. What it leaves is copied aside if it is little; else the
+ * stage stays with the lane, and the rail gets another. So who sends half a record and stops costs half a kilobyte, and
+ * a lane in the middle of a large one no copy.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "net/tcp/tcp.h"
+
+bool wf_tcp_same(struct tcp_ref ref)
+{
+	/* relaxed: closed by another thread, which then waits for us: seen later. By this one, in an upcall: seen now. */
+	return (atomic_load_explicit(&ref.lane->word, memory_order_relaxed) & ~TCP_DROP) == ref.word;
+}
+
+bool wf_tcp_fail(struct tcp_ref ref, int err)
+{
+	struct tcp_lane *lane = ref.lane;
+	int broken = atomic_load_explicit(&lane->broken, memory_order_relaxed);         /* a hint: the words for an end that send met first */
+
+	wf_tcp_lane_settle(lane);
+	atomic_store_explicit(&lane->state, TCP_DEAD, memory_order_relaxed);            /* relaxed: a send that misses it fails by itself */
+	epoll_ctl(lane->rail->epoll, EPOLL_CTL_DEL, lane->fd, NULL);
+	lane->rail->up->down(lane->cookie, err == 0 && broken ? broken : err);
+	return false;
+}
+
+/* What take() left is forgotten, or has been taken. */
+void wf_tcp_unblock(struct tcp_lane *lane)
+{
+	free(lane->block);
+	lane->block = NULL;
+	lane->whole = false;
+	lane->rest = 0;
+}
+
+static bool stage_have(struct tcp_rail *rail)
+{
+	if (rail->stage)
+		return true;
+	rail->stage = rail->spare_stage ? rail->spare_stage : malloc(TCP_STAGE);
+	rail->spare_stage = NULL;
+	return rail->stage != NULL;
+}
+
+/* Where the next bytes are read to: behind what was left, in the lane's own stage or at the front of the rail's. */
+static bool base_of(struct tcp_lane *lane, unsigned char **ret_base)
+{
+	struct tcp_rail *rail = lane->rail;
+
+	if (lane->whole) {
+		size_t next = lane->rest + TCP_TAIL;
+
+		if (lane->at + (next > lane->want ? next : lane->want) > TCP_STAGE) {
+			memmove(lane->block, lane->block + lane->at, lane->rest);
+			lane->at = 0;
+		}
+		*ret_base = lane->block + lane->at;
+		return true;
+	}
+	if (!stage_have(rail))
+		return false;
+	if (lane->rest)
+		memcpy(rail->stage, lane->block, lane->rest);
+	*ret_base = rail->stage;
+	return true;
+}
+
+/* The stage a lane had is not needed any more. */
+static void stage_back(struct tcp_rail *rail, unsigned char *stage)
+{
+	if (rail->spare_stage)
+		free(stage);
+	else
+		rail->spare_stage = stage;
+}
+
+/* @len bytes at @p were left: they stay with the lane. */
+static bool keep(struct tcp_lane *lane, const unsigned char *p, size_t len)
+{
+	unsigned char *stage = lane->whole ? lane->block : lane->rail->stage;
+
+	lane->at = (size_t)(p - stage);
+	lane->rest = len;
+	if (len > TCP_STASH) {
+		if (!lane->whole) {
+			free(lane->block);
+			lane->block = stage;
+			lane->rail->stage = NULL;
+			lane->whole = true;
+		}
+		return true;
+	}
+	if (lane->whole) {
+		lane->block = NULL;
+		lane->whole = false;
+	} else {
+		stage = NULL;
+	}
+	if (len && !lane->block)
+		lane->block = malloc(TCP_STASH);
+	if (len && lane->block)
+		memcpy(lane->block, p, len);
+	else
+		wf_tcp_unblock(lane);
+	if (stage)
+		stage_back(lane->rail, stage);
+	return !len || lane->block;
+}
+
+/* The core asks for the next bytes to be put somewhere. 0, or what is wrong with that. */
+static int need_begin(struct tcp_lane *lane, const struct weft_need *need)
+{
+	size_t total = 0;
+
+	if (need->pieces > WEFT_NEED_PIECES)
+		return -EINVAL;
+	for (uint32_t i = 0; i < need->pieces; i++)
+		total += need->piece[i].iov_len;
+	if (need->pieces && (total == 0 || need->min > total))
+		return -EINVAL;
+	lane->need.pieces = need->pieces;
+	memcpy(lane->need.piece, need->piece, need->pieces * sizeof(*need->piece));
+	lane->need.min = need->min ? need->min : total;
+	lane->total = total;
+	lane->got = 0;
+	lane->piece = 0;
+	lane->want = need->pieces ? 0 : need->want;
+	return lane->want > TCP_HOLD ? -EMSGSIZE : 0;
+}
+
+/* @n more bytes are in the need's pieces. */
+static void need_advance(struct tcp_lane *lane, size_t n)
+{
+	lane->got += n;
+	while (n) {
+		struct iovec *v = &lane->need.piece[lane->piece];
+		size_t k = n < v->iov_len ? n : v->iov_len;
+
+		v->iov_base = (char *)v->iov_base + k;
+		v->iov_len -= k;
+		n -= k;
+		if (v->iov_len == 0)
+			lane->piece++;
+	}
+}
+
+/* Bytes that are already here go where they are needed. Returns how many did. */
+static size_t need_copy(struct tcp_lane *lane, const unsigned char *p, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len && lane->piece < lane->need.pieces) {
+		struct iovec *v = &lane->need.piece[lane->piece];
+		size_t n = len - done < v->iov_len ? len - done : v->iov_len;
+
+		memcpy(v->iov_base, p + done, n);
+		done += n;
+		if (n)
+			need_advance(lane, n);
+		else
+			lane->piece++;
+	}
+	return done;
+}
+
+/* The need is over: tells so, and begins the next one if there is. 0, or why the lane is given up; 1: it is not ours any more. */
+static int need_end(struct tcp_ref ref)
+{
+	struct weft_need need;
+	int r;
+
+	need.pieces = 0;
+	need.min = need.want = 0;
+	ref.lane->need.pieces = 0;
+	r = ref.lane->rail->up->placed(ref.lane->cookie, ref.lane->got, &need);
+	if (!wf_tcp_same(ref))
+		return 1;
+	if (r < 0)
+		return r;
+	return need_begin(ref.lane, &need);
+}
+
+/* @len bytes at @p, those left last time first, go to needs and to take(). Answers as need_end. */
+static int feed(struct tcp_ref ref, const unsigned char *p, size_t len, int *events)
+{
+	struct tcp_lane *lane = ref.lane;
+	struct weft_need need;
+	bool again = true;
+	ssize_t took;
+	int r;
+
+	while (len && (lane->need.pieces || (again && len >= lane->want))) {
+		if (lane->need.pieces) {
+			size_t n = need_copy(lane, p, len);
+
+			p += n;
+			len -= n;
+			if (lane->got < lane->need.min)
+				break;
+			r = need_end(ref);
+			if (r)
+				return r;
+			again = true;
+			continue;
+		}
+		need.pieces = 0;
+		need.min = need.want = 0;
+		++*events;
+		took = lane->rail->up->take(lane->cookie, p, len, &need);
+		if (!wf_tcp_same(ref))
+			return 1;
+		r = took < 0 ? (int)took : (size_t)took > len ? -EINVAL : need_begin(lane, &need);
+		if (r < 0)
+			return r;
+		p += took;
+		len -= (size_t)took;
+		again = took && need.want && need.want <= len;  /* else not before more has come */
+	}
+	if (len >= TCP_HOLD)
+		return -EMSGSIZE;
+	return keep(lane, p, len) ? 0 : -ENOMEM;
+}
+
+/* One system call. Bytes read, with those of the need accounted for in @ret_rest: what lies at @ret_base in all. 0: the end; -E. */
+static ssize_t read_once(struct tcp_lane *lane, unsigned char **ret_base, size_t *ret_rest, bool *ret_full)
+{
+	struct iovec iov[WEFT_NEED_PIECES + 1];
+	size_t room, open = 0;
+	unsigned char *base;
+	ssize_t n;
+	int k = 0;
+
+	if (!base_of(lane, &base))
+		return -ENOMEM;
+	room = TCP_STAGE - lane->rest - (lane->whole ? lane->at : 0);
+	if (room > TCP_READ)
+		room = TCP_READ;
+	if (!lane->need.pieces) {
+		n = recv(lane->fd, base + lane->rest, room, MSG_DONTWAIT);
+	} else {
+		open = lane->total - lane->got;
+		if (open >= 4 * TCP_TAIL)
+			room = TCP_TAIL;
+		for (uint32_t i = lane->piece; i < lane->need.pieces; i++)
+			iov[k++] = lane->need.piece[i];
+		iov[k++] = (struct iovec){ base, room };
+		n = readv(lane->fd, iov, k);
+	}
+	if (n < 0)
+		return -errno;
+	*ret_full = (size_t)n == room + open;
+	atomic_store_explicit(&lane->received, atomic_load_explicit(&lane->received, memory_order_relaxed) + (uint64_t)n, memory_order_relaxed);
+	if ((size_t)n < open)
+		open = (size_t)n;
+	if (open)
+		need_advance(lane, open);
+	*ret_base = base;
+	*ret_rest = lane->rest + (size_t)n - open;
+	return n;
+}
+
+/* A need was dropped: what had come of it is told before anything else. As need_end. */
+static int obey_drop(struct tcp_ref ref)
+{
+	if (!(atomic_fetch_and(&ref.lane->word, ~TCP_DROP) & TCP_DROP) || !ref.lane->need.pieces)
+		return 0;
+	return need_end(ref);
+}
+
+bool wf_tcp_read(struct tcp_ref ref, size_t budget, int *ret_events)
+{
+	struct tcp_lane *lane = ref.lane;
+	bool full = true;
+	int r = 0;
+
+	if (wf_unlikely(atomic_load_explicit(&lane->word, memory_order_relaxed) & TCP_DROP))
+		r = obey_drop(ref);
+	for (size_t sum = 0; full && sum < budget && r == 0;) {
+		unsigned char *base;
+		size_t rest;
+		ssize_t n = read_once(lane, &base, &rest, &full);
+
+		if (n == -EAGAIN || n == -EINTR)
+			return true;
+		if (n <= 0) {
+			++*ret_events;
+			return wf_tcp_fail(ref, (int)n);
+		}
+		sum += (size_t)n;
+		if (lane->need.pieces && lane->got >= lane->need.min) {
+			++*ret_events;
+			r = need_end(ref);
+		}
+		if (r == 0 && rest)
+			r = feed(ref, base, rest, ret_events);
+		if (atomic_load_explicit(&lane->word, memory_order_relaxed) & TCP_DROP)
+			break;          /* somebody waits for us to leave: T1 */
+	}
+	if (r < 0) {
+		++*ret_events;
+		return wf_tcp_fail(ref, r);
+	}
+	return r == 0;
+}

@@ -1,0 +1,80 @@
+/* send.c - bytes into the socket. One thread at a time per lane; beside the poller. */
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "net/tcp/tcp.h"
+
+static void watch_locked(struct tcp_lane *lane, uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.u64 = wf_tcp_lane_event(lane) };
+
+	wf_assert_held(&lane->lock);
+	epoll_ctl(lane->rail->epoll, EPOLL_CTL_MOD, lane->fd, &ev);
+}
+
+/* The socket is full: the poller is to hear when it is not. epoll tells the state, not the change: nothing is missed in between. */
+static void block(struct tcp_lane *lane)
+{
+	wf_lock(&lane->lock);
+	if (!lane->blocked) {
+		lane->blocked = true;
+		watch_locked(lane, EPOLLIN | EPOLLOUT);
+	}
+	wf_unlock(&lane->lock);
+}
+
+bool wf_tcp_writable(struct tcp_lane *lane)
+{
+	bool blocked;
+
+	wf_lock(&lane->lock);
+	blocked = lane->blocked;
+	if (blocked) {
+		lane->blocked = false;
+		watch_locked(lane, EPOLLIN);
+	}
+	wf_unlock(&lane->lock);
+	return blocked;
+}
+
+ssize_t wf_tcp_send(void *state, const struct weft_out *out)
+{
+	struct tcp_lane *lane = state;
+	int how = atomic_load_explicit(&lane->state, memory_order_acquire), flags = MSG_NOSIGNAL | MSG_DONTWAIT, err;
+	struct iovec *piece;
+	size_t all = 0;
+	ssize_t n;
+
+	if (wf_unlikely(how != TCP_UP))
+		return how == TCP_DEAD ? -EPIPE : -EAGAIN;      /* up() comes */
+	for (uint32_t i = 0; i < out->pieces; i++)
+		all += out->piece[i].iov_len;
+	if (all == 0)
+		return 0;
+	if (out->flags & WEFT_SEND_MORE)
+		flags |= MSG_MORE;
+	do {
+		if (out->pieces == 1) {
+			n = send(lane->fd, out->piece->iov_base, all, flags);
+		} else {
+			union { const struct iovec *borrowed; struct iovec *unconst; } u = { .borrowed = out->piece };
+
+			piece = u.unconst;      /* sendmsg only reads them */
+			n = sendmsg(lane->fd, &(struct msghdr){ .msg_iov = piece, .msg_iovlen = out->pieces }, flags);
+		}
+	} while (n < 0 && errno == EINTR);
+	if (n >= 0) {
+		atomic_store_explicit(&lane->sent, atomic_load_explicit(&lane->sent, memory_order_relaxed) + (uint64_t)n, memory_order_relaxed);
+		if ((size_t)n < all)
+			block(lane);
+		return n;
+	}
+	err = errno;
+	if (err == EAGAIN || err == ENOBUFS || err == ENOMEM) {
+		block(lane);
+		return -EAGAIN;
+	}
+	atomic_store_explicit(&lane->broken, -err, memory_order_relaxed);
+	return -err;
+}

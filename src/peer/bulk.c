@@ -1,0 +1,263 @@
+/* bulk.c - granted sends: cutting chunks, when a lane has room for one.
+ *
+ * A chunk is cut when a bulk lane is to be filled and would finish it first (stripe.h); 1 ms of the lane's rate, 32 - 256 KiB. What a lane is given ahead of
+ * its acknowledgements is bounded: a round trip and 2 ms more of the measured rate (at least 128 KiB), so that something urgent waits no longer than that
+ * behind bulk, and a long line is still filled. A lane that goes down or is suspected gives its chunks back, and the same spans are cut again.
+ * Of one send at most WF_CHUNKS_OUT chunks are under way: so the receiver's set of filled spans is bounded, too.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "peer/inner.h"
+#include "peer/stripe.h"
+
+#define CHUNK_LEAST (32u << 10)
+#define CHUNK_MOST (256u << 10)
+#define AHEAD_LEAST (128u << 10)
+#define AHEAD (2 * WEFT_MS)
+#define NO_MEMORY_WAIT (10 * WEFT_MS)
+
+bool wf_bulk_wanted(const struct wf_remote *r)
+{
+	return !wf_list_empty(&r->granted);
+}
+
+/* Is @lane one that chunks ride on? Head lanes stand in while no bulk lane does. */
+static bool carries(const struct wf_remote *r, const struct wf_lane *lane)
+{
+	if (!wf_lane_good(lane) || lane->kind == WF_LANE_CONTROL)
+		return false;
+	if (lane->kind == WF_LANE_BULK)
+		return true;
+	for (unsigned slot = 2; slot < 1 + 2 * r->conf.rails; slot += 2)
+		if (wf_lane_good(r->slots[slot].lane))
+			return false;
+	return true;
+}
+
+void wf_bulk_kick(struct wf_remote *r)
+{
+	if (wf_list_empty(&r->granted))
+		return;
+	for (unsigned slot = 1; slot < 1 + 2 * r->conf.rails; slot++)
+		if (carries(r, r->slots[slot].lane))
+			wf_lane_wake(r, r->slots[slot].lane);
+}
+
+void wf_bulk_add(struct wf_remote *r, struct wf_rsend *s)
+{
+	wf_list_add(&r->granted, &s->node);
+	r->dirty = true;
+	wf_bulk_kick(r);
+}
+
+int wf_bulk_grant(struct wf_remote *r, uint64_t number, uint64_t token, uint64_t limit)
+{
+	struct wf_rsend *s = wf_numbers_find(&r->sends, number);
+
+	if (!s)
+		return 0;               /* over meanwhile */
+	if ((s->state != WF_S_ANNOUNCED && s->state != WF_S_OFFERED && s->state != WF_S_INVITED) || limit > s->len)
+		return -EPROTO;
+	if (wf_list_has(&s->ask))
+		wf_list_del(&s->ask);
+	if (s->state == WF_S_OFFERED)
+		wf_dest_unqueue(r, s);
+	else
+		wf_dest_answered(r, s);
+	if (s->state == WF_S_INVITED)
+		wf_bulk_forget(r, s);           /* they went to another receive: once more */
+	s->state = WF_S_GRANTED;
+	s->token = token;
+	s->limit = limit;
+	wf_bulk_add(r, s);
+	return 0;
+}
+
+static uint64_t ahead(const struct wf_lane *lane)
+{
+	weft_time t = lane->rtt_least + (lane->rtt_least > AHEAD ? lane->rtt_least : AHEAD);
+	uint64_t bytes = (uint64_t)((double)lane->rate * (double)t / 1e9);
+
+	return bytes > AHEAD_LEAST ? bytes : AHEAD_LEAST;
+}
+
+static bool first_to_finish(const struct wf_remote *r, const struct wf_lane *lane, uint64_t bytes)
+{
+	struct wf_stripe_load load[2 * WF_RAILS];
+	int n = 0, me = -1;
+
+	for (unsigned slot = 1; slot < 1 + 2 * r->conf.rails; slot++) {
+		const struct wf_lane *l = r->slots[slot].lane;
+
+		if (!carries(r, l))
+			continue;
+		if (l == lane)
+			me = n;
+		load[n++] = (struct wf_stripe_load){ l->chunk_sent - l->chunk_acked, l->rate, l->rtt };
+	}
+	return me >= 0 && wf_stripe_best(load, n, bytes) == me;
+}
+
+static struct wf_bulk *bulk_of(struct wf_remote *r, struct wf_rsend *s)
+{
+	if (s->bulk)
+		return s->bulk;
+	s->bulk = r->bulk_free;
+	if (s->bulk)
+		r->bulk_free = s->bulk->next;
+	else
+		s->bulk = malloc(sizeof(*s->bulk));
+	if (s->bulk)
+		*s->bulk = (struct wf_bulk){ 0 };
+	return s->bulk;
+}
+
+/* The next span of @s, at most @most bytes; false: none now. */
+static bool cut(struct wf_rsend *s, uint64_t most, struct wf_span *ret)
+{
+	struct wf_bulk *b = s->bulk;
+
+	if (b->nagain) {
+		*ret = b->again[--b->nagain];
+	} else if (b->cut < s->limit && b->nout + b->nagain < WF_CHUNKS_OUT) {
+		ret->from = b->cut;
+		ret->to = s->limit - b->cut > most ? b->cut + most : s->limit;
+		b->cut = ret->to;
+	} else {
+		return false;
+	}
+	b->nout++;
+	return true;
+}
+
+static bool memory_for(struct wf_remote *r, struct wf_lane *lane)
+{
+	if (!lane->flying)
+		lane->flying = malloc(WF_FLYING * sizeof(*lane->flying));
+	if (!lane->flying)
+		wf_arm(r, r->now + NO_MEMORY_WAIT);
+	return lane->flying;
+}
+
+bool wf_bulk_cut(struct wf_remote *r, struct wf_lane *lane, struct wf_flying *ret_chunk)
+{
+	uint64_t out = lane->chunk_sent - lane->chunk_acked, most = lane->rate / 1000;
+	struct wf_span span;
+
+	if (wf_list_empty(&r->granted) || !carries(r, lane) || lane->fly_count == WF_FLYING || !memory_for(r, lane))
+		return false;
+	most = most < CHUNK_LEAST ? CHUNK_LEAST : most > CHUNK_MOST ? CHUNK_MOST : most;
+	if ((out && out + most > ahead(lane)) || !first_to_finish(r, lane, most))
+		return false;
+	for (struct wf_node *l = r->granted.next; l != &r->granted; l = l->next) {
+		struct wf_rsend *s = wf_of(l, struct wf_rsend, node);
+
+		if (!bulk_of(r, s)) {
+			wf_arm(r, r->now + NO_MEMORY_WAIT);
+			return false;
+		}
+		if (!cut(s, most, &span))
+			continue;
+		wf_list_del(&s->node);                  /* the others have their turn */
+		wf_list_add(&r->granted, &s->node);
+		lane->chunk_sent += span.to - span.from;
+		*ret_chunk = (struct wf_flying){ s, span, lane->chunk_sent, lane->chunk_acked, r->now };
+		lane->flying[(lane->fly_first + lane->fly_count++) % WF_FLYING] = *ret_chunk;
+		return true;
+	}
+	return false;
+}
+
+static void measure(struct wf_lane *lane, const struct wf_flying *f, weft_time now)
+{
+	weft_time t = now - f->at;
+	uint64_t rate;
+
+	if (t <= 0)
+		return;
+	rate = (uint64_t)((double)(lane->chunk_acked - f->acked) * 1e9 / (double)t);
+	lane->rate = rate > lane->rate ? rate : lane->rate - (lane->rate - rate) / 16;
+	if (!lane->rtt_least || t < lane->rtt_least)
+		lane->rtt_least = t;
+}
+
+int wf_bulk_acked(struct wf_remote *r, struct wf_lane *lane, uint64_t count)
+{
+	if (count < lane->chunk_acked || count > lane->chunk_sent)
+		return -EPROTO;
+	lane->chunk_acked = count;
+	while (lane->fly_count && lane->flying[lane->fly_first].end <= count) {
+		struct wf_flying *f = &lane->flying[lane->fly_first];
+
+		if (f->send)
+			f->send->bulk->nout--;
+		measure(lane, f, r->now);
+		lane->fly_first = (lane->fly_first + 1) % WF_FLYING;
+		lane->fly_count--;
+	}
+	wf_lane_moved(r, lane);
+	wf_bulk_kick(r);
+	return 0;
+}
+
+void wf_bulk_again(struct wf_remote *r, struct wf_lane *lane)
+{
+	for (uint32_t i = 0; i < lane->fly_count; i++) {
+		struct wf_flying *f = &lane->flying[(lane->fly_first + i) % WF_FLYING];
+
+		if (!f->send)
+			continue;
+		f->send->bulk->nout--;
+		f->send->bulk->again[f->send->bulk->nagain++] = f->span;
+		f->send = NULL;                         /* an acknowledgement that still comes counts for the lane alone */
+		r->counted_chunks_again++;
+	}
+	wf_bulk_kick(r);
+	r->dirty = true;
+}
+
+int wf_bulk_asked(struct wf_remote *r, uint64_t number, uint64_t from, uint64_t to)
+{
+	struct wf_rsend *s = wf_numbers_find(&r->sends, number);
+	struct wf_bulk *b = s && (s->state == WF_S_GRANTED || s->state == WF_S_INVITED) ? s->bulk : NULL;
+
+	if (!b)
+		return 0;
+	if (from >= to || to > b->cut || b->nagain + b->nout >= WF_CHUNKS_OUT + WF_LANES)
+		return -EPROTO;
+	b->again[b->nagain++] = (struct wf_span){ from, to };
+	r->counted_chunks_again++;
+	wf_bulk_kick(r);
+	return 0;
+}
+
+void wf_bulk_forget(struct wf_remote *r, struct wf_rsend *s)
+{
+	wf_list_del(&s->node);
+	for (struct wf_lane *lane = r->lanes; lane < r->lanes + WF_LANES; lane++)
+		for (uint32_t i = 0; i < lane->fly_count; i++) {
+			struct wf_flying *f = &lane->flying[(lane->fly_first + i) % WF_FLYING];
+
+			if (f->send == s)
+				f->send = NULL;
+		}
+	if (!s->bulk)
+		return;
+	s->bulk->next = r->bulk_free;
+	r->bulk_free = s->bulk;
+	s->bulk = NULL;
+}
+
+void wf_bulk_fini(struct wf_remote *r)
+{
+	for (struct wf_bulk *b = r->bulk_free, *next; b; b = next) {
+		next = b->next;
+		free(b);
+	}
+	r->bulk_free = NULL;
+	for (struct wf_lane *lane = r->lanes; lane < r->lanes + WF_LANES; lane++) {
+		free(lane->flying);
+		lane->flying = NULL;
+	}
+}

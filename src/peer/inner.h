@@ -1,0 +1,146 @@
+/* inner.h - what the files of this room ask of one another. All of it runs under the remote's lock. */
+#ifndef WF_PEER_INNER_H
+#define WF_PEER_INNER_H
+
+#include "peer/remote.h"
+
+#define WF_SPARE 4096u                  /* of a ring, for frames that must not wait behind messages */
+
+/* A destination with announcements out or a backlog; it exists no longer than that. */
+struct wf_rdest {
+	struct wf_rdest *next;          /* in its bucket, or free */
+	struct wf_node node;            /* in backlogs while count > 0 */
+	struct wf_node queue[WF_CLASSES];
+	struct wf_rsend *offered;       /* the one shown to the receiver, in its place of the queue */
+	uint64_t context;
+	uint32_t to;
+	uint32_t count, outstanding;    /* in the queues; announced and not answered */
+	bool sought;                    /* the receiver looked in vain: tell it of the next */
+};
+
+/* Chunks of one send. */
+struct wf_bulk {
+	struct wf_bulk *next;           /* free */
+	uint64_t cut;                   /* all before was given to a lane, but for what is again to go: */
+	struct wf_span again[WF_CHUNKS_OUT + WF_LANES];
+	uint32_t nagain, nout;          /* together at most WF_CHUNKS_OUT, but for what the receiver asks for */
+};
+
+struct wf_flying {
+	struct wf_rsend *send;          /* NULL: over meanwhile */
+	struct wf_span span;
+	uint64_t end;                   /* the lane's count behind it */
+	uint64_t acked;                 /* the lane's acknowledged count when it left */
+	weft_time at;
+};
+
+static inline uint64_t wf_bit(unsigned i)
+{
+	return UINT64_C(1) << i;
+}
+
+static inline void wf_arm(struct wf_remote *r, weft_time t)
+{
+	if (t < r->wake)
+		r->wake = t;
+}
+
+static inline bool wf_busy(const struct wf_remote *r)
+{
+	return r->unacked || r->live || r->cares || !wf_list_empty(&r->landings) || r->closing;
+}
+
+/* Before something is expected of the other end: from when on. */
+static inline void wf_expect(struct wf_remote *r)
+{
+	if (wf_busy(r) && r->busy_since)
+		return;
+	r->busy_since = r->now;
+	wf_arm(r, r->now + r->conf.deadline / 4);
+	if (!r->slots[0].lane)
+		r->dirty = true;        /* it is wanted now */
+}
+
+/* numbers.c */
+int wf_numbers_add(struct wf_numbers *t, void *what, uint64_t *ret_number);     /* 0, -ENOMEM */
+void *wf_numbers_find(const struct wf_numbers *t, uint64_t number);
+void wf_numbers_del(struct wf_numbers *t, uint64_t number);
+void wf_numbers_fini(struct wf_numbers *t);
+
+/* stream.c */
+unsigned wf_stream_of(const struct wf_rsend *s);
+unsigned wf_stream_home(const struct wf_remote *r, unsigned stream);            /* slot */
+struct wf_out *wf_out_get(struct wf_remote *r, unsigned stream);                /* NULL: no memory */
+void wf_out_appended(struct wf_remote *r, struct wf_out *out, size_t n);        /* @n padded bytes were put at the tail */
+void wf_out_move(struct wf_remote *r, struct wf_out *out, struct wf_lane *lane);
+int wf_out_acked(struct wf_remote *r, struct wf_out *out, uint64_t next);       /* 0 or -EPROTO */
+int wf_out_resume(struct wf_remote *r, struct wf_out *out, uint64_t next);
+void wf_streams_place(struct wf_remote *r);
+void wf_control(struct wf_remote *r, uint8_t type, uint32_t a, uint64_t b);     /* a frame of 16 bytes on stream 0 */
+void wf_control_put(struct wf_remote *r, const unsigned char *frame, size_t len);
+
+/* lane.c */
+void wf_lane_wake(struct wf_remote *r, struct wf_lane *lane);
+void wf_lane_drop(struct wf_remote *r, struct wf_lane *lane);
+void wf_lane_expect(struct wf_remote *r, struct wf_lane *lane);                 /* an answer, from now on */
+void wf_lane_moved(struct wf_remote *r, struct wf_lane *lane);                  /* one came */
+void wf_lane_home(struct wf_remote *r, struct wf_lane *lane);                   /* it is good again */
+void wf_lanes_run(struct wf_remote *r);
+bool wf_lane_good(const struct wf_lane *lane);
+
+/* send.c */
+int wf_send_launch(struct wf_remote *r, struct wf_out *out, struct wf_rsend *s, struct wf_rdest *d);
+void wf_send_retry(struct wf_remote *r, struct wf_out *out);
+void wf_send_over(struct wf_remote *r, struct wf_rsend *s, int err);
+void wf_send_check(struct wf_remote *r, struct wf_rsend *s);                    /* EAGER: over if all is there */
+void wf_send_unpin(struct wf_remote *r, struct wf_rsend *s);
+void wf_sends_fail(struct wf_remote *r, int err);
+int wf_send_ended(struct wf_remote *r, uint64_t number, int err);
+void wf_send_late(struct wf_remote *r, uint64_t number);
+void wf_send_ask(struct wf_remote *r, struct wf_rsend *s);
+bool wf_send_announce(struct wf_remote *r, struct wf_out *out, struct wf_rsend *s, uint8_t flags);      /* false: no room, or no memory for its number */
+
+/* announce.c */
+struct wf_rdest *wf_dest_find(struct wf_remote *r, uint32_t to, uint64_t context);
+struct wf_rdest *wf_dest_get(struct wf_remote *r, uint32_t to, uint64_t context);
+void wf_dest_put(struct wf_remote *r, struct wf_rdest *d);                      /* gone if nothing keeps it */
+void wf_dest_queue(struct wf_remote *r, struct wf_rdest *d, struct wf_rsend *s);
+void wf_dest_unqueue(struct wf_remote *r, struct wf_rsend *s);
+void wf_dest_answered(struct wf_remote *r, struct wf_rsend *s);                 /* an announcement is no longer outstanding */
+void wf_offer_back(struct wf_remote *r, struct wf_rsend *s);
+void wf_backlogs_drain(struct wf_remote *r);
+void wf_dests_fini(struct wf_remote *r);
+
+/* invite.c */
+bool wf_invite_used(struct wf_remote *r, struct wf_rsend *s);                   /* is @s invited? Its invitation is gone then, and any that it passes */
+void wf_invite_sent(struct wf_remote *r, const struct wf_rsend *s);
+int wf_invite_got(struct wf_remote *r, const unsigned char *p);
+void wf_invite_revoked(struct wf_remote *r, uint64_t token);
+
+/* credit.c */
+uint64_t wf_credit_cost(uint64_t len);
+void wf_credit_tell(struct wf_remote *r);
+
+/* bulk.c */
+int wf_bulk_grant(struct wf_remote *r, uint64_t number, uint64_t token, uint64_t limit);
+bool wf_bulk_cut(struct wf_remote *r, struct wf_lane *lane, struct wf_flying *ret_chunk);
+bool wf_bulk_wanted(const struct wf_remote *r);
+int wf_bulk_acked(struct wf_remote *r, struct wf_lane *lane, uint64_t count);
+void wf_bulk_again(struct wf_remote *r, struct wf_lane *lane);                  /* what flies on @lane is cut again */
+int wf_bulk_asked(struct wf_remote *r, uint64_t number, uint64_t from, uint64_t to);
+void wf_bulk_forget(struct wf_remote *r, struct wf_rsend *s);
+void wf_bulk_add(struct wf_remote *r, struct wf_rsend *s);                      /* chunks of it may go */
+void wf_bulk_kick(struct wf_remote *r);
+void wf_bulk_fini(struct wf_remote *r);
+
+/* landing.c */
+void wf_landing_open(struct wf_remote *r, struct wf_landing *l);
+struct wf_landing *wf_landing_find(struct wf_remote *r, uint64_t token);
+struct wf_landing *wf_landing_claim(struct wf_remote *r, struct wf_landing *l, uint64_t from, uint64_t to);   /* NULL: what comes is to be dropped */
+void wf_landing_unclaim(struct wf_remote *r, struct wf_lane *lane);             /* @lane is down */
+void wf_landings_fail(struct wf_remote *r, int err);
+
+/* remote.c */
+void wf_remote_end(struct wf_remote *r, int err);                               /* the session is over */
+
+#endif

@@ -1,0 +1,421 @@
+/* remote.h - a process of another host, as seen from this one. No sockets, no clock, no locks, no threads: logic alone.
+ *
+ *     port (sends, matching)            wf_remote_send, _take, _cancel ...                    acts: MSG, BODY, ANNOUNCE, SENT, LANDED ...
+ *              \                                 |                                                  ^
+ *               +--------------------- struct wf_remote ------------------------------------------+
+ *              /                                 |                                                  v
+ *     shell (lanes over drivers, sealing)  wf_remote_record, _fill, _lane_up ...              acts: OPEN, CLOSE, WRITE
+ *
+ * Calls   One lock per remote around every call, the caller's. Time is an argument. After each call, before the lock is left, wf_remote_acts gives what is
+ *         to be done now, and r->wake says when it is to be called again if nothing happens. Acts are carried out outside the lock, in the
+ *         order in which they were given: one thread at a time reads and delivers for a remote.
+ * Sends   Small payloads are copied into the stream and done. Larger eager ones stay where they are until acknowledged. What has no credit, is
+ *         larger than eager, or asked for it, is announced; the receiver's GRANT lets chunks go (bulk.c). Too many announcements: the rest waits at its
+ *         destination's backlog here, and the receiver asks for what it wants (announce.c).
+ * Streams A stream's frames are numbered by byte offset, acknowledged cumulatively, and ride on one lane at a time (stream.c). A lane that breaks loses
+ *         nothing: MOVE says where the stream rides now, RESUME where it goes on.
+ * Lanes   CONTROL, and HEAD and BULK for each rail (lane.c). Acknowledgements come back on the lane that brought what they are for.
+ * Memory  The struct, the streams' rings (16 KiB - 1 MiB each, nothing at rest), tables that grow by doubling. Nothing per message.
+ * Trust   Records come from a process that has the job's key and may still be wrong in everything: an error of the other end is -EPROTO, closes the lane and,
+ *         repeated, ends the session. Never an assertion.
+ */
+#ifndef WF_PEER_REMOTE_H
+#define WF_PEER_REMOTE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+#include <weft/base.h>
+
+#include "base/list.h"
+#include "peer/retain.h"
+#include "peer/wire.h"
+
+#define WF_RAILS 4u                                     /* of one remote */
+#define WF_CLASSES 8u                                   /* priorities */
+#define WF_STREAMS (1 + WF_CLASSES * (1 + WF_RAILS))    /* control; per priority: any rail, or a certain one */
+#define WF_SLOTS (1 + 2 * WF_RAILS)                     /* control; head and bulk of each rail */
+#define WF_LANES (2 * WF_SLOTS)                         /* one that goes and one that comes */
+#define WF_INLINE 4096u                                 /* payload copied into the stream */
+#define WF_EAGER (64u << 10)                            /* default of conf.eager */
+#define WF_CREDIT_FLOOR (64u << 10)                     /* credit both ends know of without a word */
+#define WF_COST 64u                                     /* what a message costs beside its bytes */
+#define WF_CHUNKS_OUT 16u                               /* chunks of one send under way */
+#define WF_SPANS (WF_CHUNKS_OUT + WF_LANES + 1)
+#define WF_FLYING 64u                                   /* chunks of one lane under way */
+
+struct wf_remote;
+struct wf_rdest;
+struct wf_bulk;
+struct wf_flying;
+
+enum wf_lane_kind { WF_LANE_CONTROL, WF_LANE_HEAD, WF_LANE_BULK };
+
+/* A send that is not over when wf_remote_send returns. The caller's memory; it may lie on the stack until then. */
+enum {
+	WF_SEND_SYNC = 1,               /* done when matched */
+	WF_SEND_RENDEZVOUS = 2,         /* only the header before it is asked for */
+	WF_SEND_NOW = 4,                /* -EAGAIN if it is not done on the spot */
+};
+
+struct wf_rsend {
+	/* the caller's, constant until its end */
+	uint32_t to, from, index;       /* generation and local number */
+	uint16_t flags;                 /* WF_SEND_* */
+	int8_t prio;                    /* -4 .. 3 */
+	uint8_t rail;                   /* 0: any */
+	uint64_t tag, context, len;
+	const void *head;
+	uint32_t head_len;
+	void *user;
+	/* the remote's */
+	uint8_t state;                  /* WF_S_* */
+	uint8_t pins;                   /* lanes writing from its memory */
+	bool acked, ended, asked;       /* its frame is acknowledged; the receiver has answered; its cancel was asked for */
+	bool shown;                     /* its body has left, perhaps in part: the receiver may have matched it */
+	bool cancel_due, offer_due;     /* frames that wait for room */
+	int err;
+	struct wf_node node;            /* by state: of a stream, a destination, the remote */
+	struct wf_node ask;             /* in a stream's asks */
+	uint64_t number;                /* by which the other end names it; 0: none yet */
+	uint64_t start, end;            /* its frame in the stream */
+	uint64_t token, limit;          /* granted: where its chunks go, and how many bytes are wanted; offered: token is the receive */
+	struct wf_rdest *dest;          /* while it counts there */
+	struct wf_bulk *bulk;           /* while chunks go */
+};
+
+enum wf_send_state {
+	WF_S_NONE,
+	WF_S_WAITS,                     /* for room in its stream */
+	WF_S_BACKLOG,                   /* for its destination */
+	WF_S_OFFERED,                   /* the same, and shown to the receiver */
+	WF_S_EAGER,                     /* in the stream: until acknowledged, and answered if SYNC */
+	WF_S_ANNOUNCED,                 /* until granted or refused */
+	WF_S_INVITED,                   /* the same, and chunks go already */
+	WF_S_GRANTED,                   /* chunks go, until answered */
+	WF_S_OVER,                      /* to be told when nothing writes from it */
+};
+
+/* Where bytes of a message go. The caller's memory, from the match to LANDED or its closing. */
+struct wf_span {
+	uint64_t from, to;
+};
+
+struct wf_landing {
+	/* the caller's */
+	uint64_t len;
+	void *user;
+	/* the remote's */
+	uint64_t token;                 /* 0: of an eager body */
+	uint64_t send;                  /* whom to answer; 0: nobody */
+	struct wf_span filled[WF_SPANS];
+	uint8_t nfilled;
+	uint8_t state;
+	uint8_t readers;                /* lanes writing into it this moment */
+	bool invited, torn;             /* chunks may come before it is known whether they are for it; and some were lost */
+	int err;
+	struct wf_node node;            /* open, or to be told */
+};
+
+/* A message of another host that nobody has received: announced, or a copy that its sender may take back. */
+struct wf_held {
+	uint64_t send;                  /* its number */
+	struct wf_held *next;           /* in its bucket */
+};
+
+/* What is to be done. */
+enum wf_act_kind {
+	/* for the ports, in the order of arrival */
+	WF_ACT_MSG = 1,                 /* msg with its payload in the record; @cost to be given back by wf_remote_freed */
+	WF_ACT_BODY,                    /* msg whose payload follows: wf_remote_body_into, at once; @cost as well */
+	WF_ACT_ANNOUNCE,                /* msg: wf_remote_hold, _take or _refuse */
+	WF_ACT_CANCEL,                  /* send @number is to be taken back: wf_remote_held; _refuse or _late */
+	WF_ACT_SEEK,                    /* want, for (to, context): wf_remote_seek_next, _offer or _sought */
+	WF_ACT_BACKLOG,                 /* the other end keeps messages for (to, context): wf_remote_seek for what is posted. err -EAGAIN: for any */
+	WF_ACT_CLEAR,                   /* no longer */
+	WF_ACT_SENT,                    /* send is over: err */
+	WF_ACT_LANDED,                  /* landing is complete, or will never be: err. To be closed */
+	WF_ACT_LAND_CLOSED,             /* nothing writes into landing any more */
+	WF_ACT_DEAD,                    /* the session is over: err. -EHOSTUNREACH, -ECONNRESET, -EPROTO */
+	WF_ACT_CLOSED,                  /* wf_remote_close has ended */
+	/* for the shell */
+	WF_ACT_OPEN,                    /* begin a lane for @slot, generation @gen */
+	WF_ACT_CLOSE,                   /* stop using @lane; then wf_remote_lane_down */
+	WF_ACT_WRITE,                   /* wf_remote_fill for @lane until it answers 0 */
+};
+
+struct wf_act {
+	uint8_t kind;
+	int err;
+	union {
+		struct {
+			struct wf_rmsg msg;
+			uint64_t cost;
+		};
+		struct {
+			uint32_t to, want_len;
+			uint64_t context;
+			uint64_t name;          /* of the receive that wants */
+			const void *want;
+		};
+		uint64_t number;
+		struct wf_rsend *send;
+		struct wf_landing *landing;
+		struct {
+			struct wf_lane *lane;
+			uint32_t slot, gen;
+		};
+	};
+};
+
+#define WF_ACTS 32
+struct wf_acts {
+	int n;
+	struct wf_act a[WF_ACTS];
+};
+
+/* A record to write: the small part gathered from @small, then the body from wf_fill_body. */
+struct wf_fill {
+	struct iovec small[3 * 8 + 1];
+	int nsmall;
+	uint32_t small_len, body_len;
+	struct wf_rsend *send;
+	uint64_t body_at;               /* where in the send's memory */
+	unsigned char room[4096];
+};
+
+struct wf_remote_ops {
+	/* Pieces of the memory from byte @at on; at least one, none empty; pure, any thread. */
+	int (*send_pieces)(const struct wf_rsend *s, uint64_t at, struct iovec *ret_iov, int max);
+	int (*land_pieces)(const struct wf_landing *l, uint64_t at, struct iovec *ret_iov, int max);
+	/* Would the receive that wants @want take @s? NULL: no invitations. */
+	bool (*fits)(const struct wf_rsend *s, const void *want, size_t len);
+};
+
+struct wf_remote_conf {
+	uint32_t me, them;              /* process numbers */
+	uint32_t rails;                 /* 1 .. WF_RAILS */
+	uint32_t cap;                   /* announcements the other end holds; 0: 256 */
+	uint64_t eager;                 /* bytes; 0: WF_EAGER */
+	uint32_t retain;                /* bytes a stream keeps, at most; a power of two, 0: WF_RETAIN_MOST */
+	uint64_t window;                /* bytes of messages the other end may send unasked; 0: WF_CREDIT_FLOOR */
+	weft_time deadline;             /* silence that ends the session; 0: 5 s */
+	uint64_t seed;                  /* of the back-off's jitter */
+	const struct wf_remote_ops *ops;
+};
+
+/* One low-level connection. The fields are lane.c's, fill.c's and record.c's. */
+enum { WF_BODY_NONE, WF_BODY_DROP, WF_BODY_CHUNK, WF_BODY_EAGER };
+
+struct wf_lane {
+	uint8_t kind, rail, slot;
+	bool up, closing, mine, suspect;        /* closing: CLOSE was given; only read, never filled */
+	bool active;                            /* WRITE was given, and fill has not answered 0 since */
+	bool writing;                           /* a record is being written */
+	uint32_t gen;
+	weft_time up_at, heard, since, suspect_at;      /* since: something is out, and this is when it last moved; 0: nothing is */
+	weft_time ack_at;                       /* when acknowledgements go without company; 0: none owed */
+	/* masks of streams */
+	uint64_t ready, moves, resumes, acks;
+	bool ping_due, pong_due, ack_now, pinged;
+	weft_time ping_at;
+	uint64_t pong;
+	/* chunks */
+	uint64_t chunk_sent, chunk_acked, chunk_got, chunk_told;
+	struct wf_flying *flying;               /* chunks not acknowledged: a ring of WF_FLYING, made on first use */
+	uint32_t fly_first, fly_count;
+	uint64_t rate;                          /* bytes a second, measured; 0: not yet */
+	weft_time rtt, rtt_least;
+	/* what is being written */
+	struct wf_rsend *pinned;
+	uint64_t lent;                          /* streams whose ring it writes from */
+	/* what is being read */
+	const unsigned char *bytes;
+	uint32_t len, at, body_len;
+	int stream;                             /* whose frames follow; -1: nobody's, -2: of an old epoch */
+	struct {
+		uint8_t kind, stream;
+		bool in, turned;                /* a thread writes into the landing; its rest is to be dropped */
+		bool doubled;                   /* CHUNK: another lane brought the same and dropped it */
+		struct wf_landing *landing;
+		uint64_t from, at;              /* in the landing; in the body */
+		uint32_t step;                  /* EAGER: bytes of the frame */
+	} body;
+};
+
+struct wf_lane_slot {
+	struct wf_lane *lane;                   /* up and used, or NULL */
+	uint32_t gen;                           /* the last that was up */
+	bool opening;
+	uint8_t tries;
+	weft_time retry_at;
+};
+
+/* Streams, both directions. */
+struct wf_out {
+	struct wf_retain rt;
+	uint32_t epoch;
+	uint8_t id;
+	bool waits;                             /* for RESUME */
+	struct wf_lane *lane;
+	struct wf_node bodies;                  /* sends whose frame is in the ring and whose memory is still needed, by offset */
+	struct wf_node *body;                   /* the first of them that has not been sent, or the list's head */
+	struct wf_node waiting, asks;
+	weft_time used;
+};
+
+struct wf_in {
+	uint64_t next, told;                    /* expected; acknowledged */
+	uint32_t epoch;
+	struct wf_lane *lane;
+	bool begun;                             /* the message at @next was shown by BODY: landing has its place */
+	struct wf_landing *landing;             /* NULL with begun: it is dropped */
+	uint64_t begun_len;
+};
+
+struct wf_number {
+	void *what;
+	uint32_t gen, next;
+};
+
+struct wf_numbers {                             /* what the other end names by index and generation */
+	struct wf_number *slot;
+	uint32_t size, free, used;
+};
+
+#define WF_RDESTS 64u
+#define WF_INVITES 8u                           /* kept of one remote */
+#define WF_WANT_MOST 64u                        /* bytes that tell what a receive wants */
+
+struct wf_invite {
+	uint64_t token, limit, context;         /* token 0: free */
+	uint32_t from, to;
+	uint32_t want_len;
+	unsigned char want[WF_WANT_MOST];
+};
+
+struct wf_remote {
+	struct wf_remote_conf conf;
+	int err;                                /* the session is over */
+	bool dead_due, closed_due, closing, bye_out, closed, bye_in;
+	uint32_t errors;                        /* of the other end */
+	uint64_t random;
+	weft_time now, wake;                    /* of the call; when to call acts again */
+	bool dirty;                             /* lanes, streams or what is wanted of them have changed */
+	weft_time heard, busy_since;            /* busy_since 0: nothing is expected of the other end */
+	uint32_t cares;                         /* operations that wait for it and are not known here */
+	struct wf_lane_slot slots[WF_SLOTS];
+	struct wf_lane lanes[WF_LANES];
+	uint32_t write_due, close_due, open_due;        /* masks */
+	struct wf_out *out[WF_STREAMS];
+	struct wf_in in[WF_STREAMS];
+	uint64_t unacked;                       /* streams with bytes not acknowledged */
+	uint64_t stuck;                         /* streams where something waits for room */
+	/* credit: cumulative costs */
+	uint64_t limit, used;                   /* towards them */
+	uint64_t told, arrived, freed;          /* from them */
+	/* sends */
+	struct wf_numbers sends;
+	struct wf_node granted, ended;
+	uint32_t live;                          /* sends that are not over */
+	uint32_t announced;                     /* outstanding */
+	struct wf_rdest *dests[WF_RDESTS];
+	struct wf_rdest *dest_free;
+	struct wf_node backlogs;                /* destinations with a backlog */
+	uint32_t ndests;
+	struct wf_bulk *bulk_free;
+	bool seek_refused, seek_again;
+	struct wf_invite invites[WF_INVITES];
+	uint32_t ninvites, invite_next;
+	uint64_t last_to[WF_RDESTS];            /* by destination: where its last message ends in the plain stream */
+	/* receives */
+	struct wf_numbers tokens;
+	struct wf_node landings, landed, land_closed;
+	struct wf_held **held;                  /* by number */
+	uint32_t nheld, held_size;
+	/* for checks and state */
+	uint64_t counted_moves, counted_resent, counted_chunks_again, counted_suspects, counted_dropped, counted_invited;
+};
+
+int wf_remote_init(struct wf_remote *r, const struct wf_remote_conf *conf, weft_time now);
+void wf_remote_fini(struct wf_remote *r);       /* its session is over (wf_remote_gone, if need be), or nothing is under way */
+
+/* What is to be done now. Called again if the array came back full. */
+void wf_remote_acts(struct wf_remote *r, weft_time now, struct wf_acts *acts);
+
+/* ---- sending ---- */
+
+/* WEFT_DONE: over, @s is free; 0: SENT will tell; -EAGAIN (WF_SEND_NOW), -ENOMEM, -EMSGSIZE (head), the session's error: nothing happened. */
+int wf_remote_send(struct wf_remote *r, struct wf_rsend *s, weft_time now);
+
+/* Asks; SENT tells: -ECANCELED or not. -EALREADY: over. */
+int wf_remote_cancel(struct wf_remote *r, struct wf_rsend *s, weft_time now);
+
+/* SEEK: the next of the backlog for (to, context) behind @prev (NULL: the first); the one that matches is offered, or nothing is. A send that is on
+ * offer already comes too: to choose it is to choose nothing new. */
+struct wf_rsend *wf_remote_seek_next(struct wf_remote *r, uint32_t to, uint64_t context, struct wf_rsend *prev);
+void wf_remote_offer(struct wf_remote *r, struct wf_rsend *s, uint64_t name, weft_time now);
+void wf_remote_sought(struct wf_remote *r, uint32_t to, uint64_t context);      /* and nothing was found */
+
+/* ---- receiving ---- */
+
+void wf_remote_hold(struct wf_remote *r, struct wf_held *h);            /* nobody wants it yet; h->send is set */
+struct wf_held *wf_remote_held(struct wf_remote *r, uint64_t send);
+void wf_remote_release(struct wf_remote *r, struct wf_held *h);         /* matched, and nobody is to be told */
+
+/* An announced message is matched: its bytes come into @l, LANDED tells. l->len: as many as are wanted. -ENOMEM: nothing happened. */
+int wf_remote_take(struct wf_remote *r, uint64_t send, struct wf_landing *l);
+void wf_remote_answer(struct wf_remote *r, uint64_t send, int err);     /* ends a send there: 0 matched (SYNC); -ECANCELED, -ESRCH, -EAGAIN (offer) ... */
+void wf_remote_late(struct wf_remote *r, uint64_t send);                /* CANCEL came too late */
+/* Receives that found nothing ask in the order in which they were posted. What is offered to one (msg.token is its @name) is not for another, which may want
+ * something earlier. -EAGAIN: BACKLOG will come again. */
+int wf_remote_seek(struct wf_remote *r, uint32_t to, uint64_t context, uint64_t name, const void *want, size_t len);
+
+/* A receive at @to that names its source and has no compatible one before it, and for which nothing is there: its memory is told to the source ahead of the message.
+ * @from 0: any port of that process. Whatever it is matched with, but for the message whose msg.token is l->token, the landing is closed first. -EAGAIN, -ENOMEM: not now. */
+int wf_remote_invite(struct wf_remote *r, struct wf_landing *l, uint32_t from, uint32_t to, uint64_t context, const void *want, size_t len);
+/* That message has come and was matched with that receive: @len bytes of it are wanted. 0: LANDED tells; -EAGAIN: of what came ahead of it something was lost: the
+ * landing is to be closed and the message taken as any other. */
+int wf_remote_take_invited(struct wf_remote *r, uint64_t send, struct wf_landing *l, uint64_t len);
+
+/* BODY: where it goes (as long as the message), or NULL: nowhere. */
+void wf_remote_body_into(struct wf_remote *r, struct wf_lane *lane, struct wf_landing *l);
+
+/* Ends @l: 0: nothing writes there; -EINPROGRESS: a thread is in it, LAND_CLOSED follows. Not complete: its sender is told @err. */
+int wf_landing_close(struct wf_remote *r, struct wf_landing *l, int err);
+
+void wf_remote_freed(struct wf_remote *r, uint64_t cost);               /* of MSG and BODY: the memory is free, or was never taken */
+void wf_remote_window(struct wf_remote *r, uint64_t bytes);             /* another share; what was promised holds */
+void wf_remote_care(struct wf_remote *r, int more);                     /* operations that wait for this process: +1, -1 */
+
+/* ---- lanes ---- */
+
+/* A lane for @slot is there, begun here (@mine) or there. NULL: refused, close it. */
+struct wf_lane *wf_remote_lane_up(struct wf_remote *r, uint32_t slot, uint32_t gen, bool mine, weft_time now);
+void wf_remote_open_failed(struct wf_remote *r, uint32_t slot, weft_time now);
+
+/* No thread reads or writes there any more. */
+void wf_remote_lane_down(struct wf_remote *r, struct wf_lane *lane, weft_time now);
+
+/* 1: @f is a record to write, and wf_remote_wrote follows when all of it is; 0: nothing now. */
+int wf_remote_fill(struct wf_remote *r, struct wf_lane *lane, struct wf_fill *f, weft_time now);
+void wf_remote_wrote(struct wf_remote *r, struct wf_lane *lane, weft_time now);
+int wf_fill_body(const struct wf_remote *r, const struct wf_fill *f, uint64_t at, struct iovec *ret_iov, int max);      /* [any, no lock] */
+
+/* A record's frames have come; @bytes stay until it answers 0. 1: @acts is full, call again with the same. -EPROTO: close the lane. */
+int wf_remote_record(struct wf_remote *r, struct wf_lane *lane, const void *bytes, uint32_t len, uint32_t body_len, weft_time now,
+		     struct wf_acts *acts);
+
+/* Where the body goes on: the pieces; 0: drop it; -EAGAIN: another lane's thread is there, ask again. After pieces: wf_remote_placed, with how many
+ * bytes came (0 is fine); after the last byte wf_remote_body; @ok: its tag holds (else lane_down follows). */
+int wf_remote_place(struct wf_remote *r, struct wf_lane *lane, struct iovec *ret_iov, int max);
+void wf_remote_placed(struct wf_remote *r, struct wf_lane *lane, uint32_t n);
+void wf_remote_body(struct wf_remote *r, struct wf_lane *lane, bool ok, weft_time now);
+
+/* ---- life ---- */
+
+void wf_remote_alive(struct wf_remote *r, weft_time now);               /* somebody who knows says so: silence counts anew */
+void wf_remote_gone(struct wf_remote *r, int err, weft_time now);       /* dead, or its session unknown there */
+void wf_remote_close(struct wf_remote *r, weft_time now);               /* drains, says BYE; CLOSED tells. New sends: -ESHUTDOWN */
+
+#endif

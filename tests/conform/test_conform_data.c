@@ -1,0 +1,254 @@
+/* test_conform_data.c - what is sent on a lane arrives: every byte, in order, wherever it was needed. */
+#include "conform.h"
+
+TEST(a_lane_carries_bytes_both_ways)
+{
+	struct side a, b;
+	struct end *e;
+
+	pair_open(&a, &b);
+	e = cable(&a, &b, WEFT_LANE_HEAD);
+	carry(e, 100000, 5000);
+	carry(e->other, 100000, 5000);
+	side_close(&a);
+	side_close(&b);
+}
+
+TEST(every_size_arrives)
+{
+	struct side a, b;
+	struct end *e;
+
+	pair_open(&a, &b);
+	e = cable(&a, &b, WEFT_LANE_HEAD);
+	for (size_t n = 1; n < 300; n++)
+		carry(e, n, n);
+	for (size_t n = 512; n <= 256 * KIB; n *= 2)
+		for (int d = -1; d <= 1; d++)
+			carry(e, n + (size_t)d, n + (size_t)d);
+	CHECK_EQ(e->out, e->other->in);
+	side_close(&a);
+	side_close(&b);
+}
+
+TEST(nothing_can_be_sent)
+{
+	struct side a, b;
+	struct end *e;
+
+	pair_open(&a, &b);
+	e = cable(&a, &b, WEFT_LANE_HEAD);
+	CHECK_EQ(end_send(e, 0, 0), 0);
+	carry(e, 10, 10);
+	side_close(&a);
+	side_close(&b);
+}
+
+TEST(random_chunks_arrive_byte_by_byte_wherever_they_are_needed)
+{
+	uint64_t random = test_seed;
+	struct side a, b;
+
+	pair_open(&a, &b);
+	for (uint64_t i = 0; i < test_scaled(20); i++) {
+		struct end *e = cable(&a, &b, i % 3 ? WEFT_LANE_BULK : WEFT_LANE_HEAD);
+
+		e->eating = e->other->eating = EAT_RANDOM;
+		e->other->need_size = (size_t)1 << (3 + test_random(&random) % 18);
+		carry(e, 1 + test_random(&random) % (2 * MIB), 1 + test_random(&random) % (128 * KIB));
+		carry(e->other, 1 + test_random(&random) % (256 * KIB), 1 + test_random(&random) % (128 * KIB));
+		end_close(e->other);
+		end_close(e);
+	}
+	side_close(&a);
+	side_close(&b);
+}
+
+TEST(many_lanes_at_once_do_not_mix)
+{
+	enum { N = 16 };
+	struct side a, b;
+	struct end *e[N];
+	bool open = true;
+	weft_time late = weft_now() + 60 * WEFT_S;
+
+	pair_open(&a, &b);
+	for (int i = 0; i < N; i++) {
+		e[i] = cable(&a, &b, i % 3);
+		e[i]->other->eating = EAT_RANDOM;
+		e[i]->other->expect = 300000;
+	}
+	while (open && weft_now() < late) {
+		open = false;
+		for (int i = 0; i < N; i++) {
+			if (e[i]->out < 300000)
+				end_send(e[i], (size_t)(300000 - e[i]->out) < 7777 ? (size_t)(300000 - e[i]->out) : 7777, 0);
+			open |= e[i]->other->in < 300000;
+		}
+		pump(&a, &b);
+	}
+	for (int i = 0; i < N; i++) {
+		CHECK_EQ(e[i]->other->in, 300000);
+		CHECK_EQ(e[i]->other->wrong, 0);
+	}
+	side_close(&a);
+	side_close(&b);
+}
+
+TEST(tiny_and_huge_needs_are_filled_straight)
+{
+	static const size_t sizes[] = { 1, 2, 7, 100, 4096, 65536, 1 << 20, 16 << 20 };
+	struct side a, b;
+
+	pair_open(&a, &b);
+	if (!is_stream(&a)) {
+		side_close(&a);
+		side_close(&b);
+		SKIP("lanes carry frames");
+	}
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		struct end *e = cable(&a, &b, WEFT_LANE_BULK);
+
+		e->other->eating = EAT_NEED;
+		e->other->need_size = sizes[i];
+		carry(e, sizes[i] < 1000 ? 20 * sizes[i] + 1 : 2 * sizes[i] + 77, 256 * KIB);
+		CHECK_EQ(e->other->needs, e->other->placed);
+		CHECK(e->other->needs >= 2);
+		end_close(e->other);
+		end_close(e);
+	}
+	side_close(&a);
+	side_close(&b);
+}
+
+TEST(what_take_leaves_comes_again_in_front_of_the_rest)
+{
+	struct side a, b;
+	struct end *e;
+
+	pair_open(&a, &b);
+	if (!is_stream(&a)) {
+		side_close(&a);
+		side_close(&b);
+		SKIP("lanes carry frames");
+	}
+	e = cable(&a, &b, WEFT_LANE_HEAD);
+	e->other->eating = EAT_NOTHING;
+	for (size_t sum = 0; sum < 64 * KIB; sum += 4096) {
+		size_t at = 0;
+
+		while (at < 4096) {
+			ssize_t r = end_send(e, 4096 - at, 0);
+
+			MUST(r > 0 || r == -EAGAIN);
+			at += r > 0 ? (size_t)r : 0;
+			pump(&a, &b);
+		}
+		PUMP_UNTIL(&a, &b, e->other->left == sum + 4096);
+	}
+	e->other->eating = EAT_ALL;
+	carry(e, 1, 1);
+	CHECK_EQ(e->other->in, 64 * KIB + 1);
+	side_close(&a);
+	side_close(&b);
+}
+
+TEST(who_leaves_more_than_can_be_held_loses_the_lane)
+{
+	struct side a, b;
+	struct end *e;
+	weft_time late = weft_now() + 20 * WEFT_S;
+
+	pair_open(&a, &b);
+	if (!is_stream(&a)) {
+		side_close(&a);
+		side_close(&b);
+		SKIP("lanes carry frames");
+	}
+	CHECK(a.rail->info.hold >= 68 * KIB);
+	e = cable(&a, &b, WEFT_LANE_HEAD);
+	e->other->eating = EAT_NOTHING;
+	while (!e->other->downs && weft_now() < late) {
+		end_send(e, 8192, 0);
+		pump(&a, &b);
+	}
+	CHECK_EQ(e->other->downs, 1);
+	CHECK_EQ(e->other->err, -EMSGSIZE);
+	side_close(&a);
+	side_close(&b);
+}
+
+TEST(a_need_that_is_dropped_tells_what_had_come)
+{
+	struct side a, b;
+	struct end *e;
+
+	pair_open(&a, &b);
+	if (!is_stream(&a)) {
+		side_close(&a);
+		side_close(&b);
+		SKIP("lanes carry frames");
+	}
+	e = cable(&a, &b, WEFT_LANE_BULK);
+	e->other->eating = EAT_NEED;
+	e->other->need_size = 1 * MIB;
+	e->other->expect = UINT64_MAX;
+	send_all(e, 1);
+	PUMP_UNTIL(&a, &b, e->other->needs == 1);
+	for (int i = 0; i < 50; i++) {
+		uint64_t placed = e->other->placed, told;
+
+		send_all(e, 1 + (size_t)i * 500);
+		PUMP_UNTIL(&a, &b, arrived(&b) >= e->out + HELLO);
+		told = e->out;
+		wf_lane_need_drop(b.rail, e->other->lane);
+		CHECK_EQ(e->other->placed, placed);                     /* only a poll tells */
+		send_all(e, 1);
+		PUMP_UNTIL(&a, &b, e->other->placed > placed);
+		CHECK_EQ(e->other->placed, placed + 1);
+		CHECK_EQ(e->other->in, told);
+	}
+	wf_lane_need_drop(b.rail, e->other->lane);
+	CHECK_EQ(e->other->wrong, 0);
+	e->other->eating = EAT_ALL;
+	e->other->expect = 0;
+	carry(e, 5000, 1000);
+	side_close(&a);
+	side_close(&b);
+}
+
+TEST(a_reader_that_does_not_read_stops_the_writer_until_it_does)
+{
+	struct side a, b;
+	struct end *e;
+	weft_time late = weft_now() + 30 * WEFT_S;
+	uint64_t before;
+	ssize_t r = 0;
+
+	pair_open(&a, &b);
+	if (!(a.rail->driver->slots.caps & WEFT_DRIVER_PROGRESS)) {
+		side_close(&a);
+		side_close(&b);
+		SKIP("moves on by polls only");
+	}
+	e = cable(&a, &b, WEFT_LANE_BULK);
+	for (int quiet = 0; quiet < 100 && weft_now() < late; quiet = r > 0 ? 0 : quiet + 1) {
+		r = end_send(e, 256 * KIB, 0);
+		if (r < 0) {
+			CHECK_EQ(r, -EAGAIN);
+			pump(&a, NULL);
+			usleep(1000);
+		}
+	}
+	CHECK_EQ(r, -EAGAIN);
+	CHECK(e->out < 64 * MIB);               /* bounded, by whatever the kernel gives a socket */
+	before = e->writables;
+	e->other->expect = e->out;
+	PUMP_UNTIL(&a, &b, e->writables > (int)before || !is_stream(&a));
+	PUMP_UNTIL(&a, &b, e->other->in == e->out);
+	carry(e, 1 * MIB, 128 * KIB);
+	side_close(&a);
+	side_close(&b);
+}
+
+CONFORM_MAIN

@@ -1,0 +1,787 @@
+/* test_peer_msgs.c - messages between processes of two hosts: records, credit, announcements, backlog, landings, cancel. */
+#include "rig.h"
+
+/* ---- records ---- */
+
+static int no_pieces(const struct wf_landing *l, uint64_t at, struct iovec *iov, int max)
+{
+	(void)l, (void)at, (void)iov, (void)max;
+	return 0;
+}
+
+static int some_pieces(const struct wf_rsend *s, uint64_t at, struct iovec *iov, int max)
+{
+	static char zeros[1 << 20];
+
+	(void)max;
+	iov[0] = (struct iovec){ zeros, (size_t)(s->len - at) };
+	return 1;
+}
+
+static const struct wf_remote_ops plain_ops = { .send_pieces = some_pieces, .land_pieces = no_pieces };
+
+/* A remote whose lanes are up and whose other end is this test. */
+static void alone(struct wf_remote *r, struct wf_lane *lane[3])
+{
+	struct wf_remote_conf conf = { .me = 1, .them = 2, .rails = 1, .ops = &plain_ops };
+	struct wf_fill f;
+
+	MUST_OK(wf_remote_init(r, &conf, WEFT_S));
+	for (uint32_t i = 0; i < 3; i++) {
+		lane[i] = wf_remote_lane_up(r, i, 1, true, WEFT_S);
+		MUST(lane[i]);
+		while (wf_remote_fill(r, lane[i], &f, WEFT_S))
+			wf_remote_wrote(r, lane[i], WEFT_S);
+	}
+}
+
+static int acts_of(struct wf_remote *r, uint8_t kind)
+{
+	struct wf_acts acts = { 0 };
+	int n = 0;
+
+	wf_remote_acts(r, WEFT_S, &acts);
+	for (int i = 0; i < acts.n; i++)
+		n += acts.a[i].kind == kind;
+	return n;
+}
+
+TEST(small_messages_leave_at_once_on_an_idle_lane_and_together_on_a_busy_one)
+{
+	struct wf_remote r;
+	struct wf_lane *lane[3];
+	struct wf_rsend s = { .to = 1, .from = 1, .len = 8, .flags = WF_SEND_NOW };
+	struct wf_fill f;
+	uint32_t more = WF_CREDIT_FLOOR / (8 + WF_COST) - 1;
+
+	alone(&r, lane);
+	acts_of(&r, WF_ACT_WRITE);
+	CHECK_EQ(wf_remote_send(&r, &s, WEFT_S), WEFT_DONE);
+	CHECK_EQ(acts_of(&r, WF_ACT_WRITE), 1);
+	CHECK_EQ(wf_remote_fill(&r, lane[1], &f, WEFT_S), 1);
+	CHECK_EQ(f.small_len, 16 + 16 + 32);            /* MOVE, STREAM, MSG */
+	for (uint32_t i = 0; i < more; i++)             /* while that is being written */
+		CHECK_EQ(wf_remote_send(&r, &s, WEFT_S), WEFT_DONE);
+	CHECK_EQ(wf_remote_send(&r, &s, WEFT_S), -EAGAIN);      /* no credit, and it was not to wait */
+	CHECK_EQ(acts_of(&r, WF_ACT_WRITE), 0);
+	wf_remote_wrote(&r, lane[1], WEFT_S);
+	CHECK_EQ(wf_remote_fill(&r, lane[1], &f, WEFT_S), 1);
+	CHECK_EQ(f.small_len, 16 + 32 * more);
+	wf_remote_wrote(&r, lane[1], WEFT_S);
+	CHECK_EQ(wf_remote_fill(&r, lane[1], &f, WEFT_S), 0);
+	wf_remote_fini(&r);
+}
+
+TEST(a_payload_up_to_4_KiB_is_done_at_once_and_a_larger_one_when_acknowledged)
+{
+	struct world *w = rig_new((struct sim_conf){ 0 });
+
+	CHECK(rig_send(w, WF_INLINE, 0)->ended);
+	struct mail *m = rig_send(w, WF_INLINE + 1, 0);
+
+	CHECK(!m->ended);
+	rig_run(w, 100);
+	CHECK(m->ended && !m->err && !m->matched);      /* it is there, and nobody has received it */
+	rig_post(w);
+	rig_post(w);
+	CHECK(m->matched);
+	rig_free(w);
+}
+
+TEST(an_urgent_message_overtakes_bulk)
+{
+	struct world *w = rig_new((struct sim_conf){ 0 });
+	struct mail *bulk[8], *urgent;
+
+	rig_send(w, 8, 0);
+	rig_post(w);
+	rig_run(w, 100);
+	for (int i = 0; i < 8; i++) {
+		bulk[i] = rig_send(w, 1 << 20, 0);
+		rig_post(w);
+	}
+	rig_run(w, 2);
+	urgent = upper_send(&w->proc[1], 1, 2, 2, 8, 0, 3, 0);
+	upper_post(&w->proc[2], 2, -1, -1, 8);
+	rig_run(w, 1);
+	CHECK(urgent->matched);
+	CHECK(!bulk[7]->ended);
+	CHECK_EQ(rig_remote(w, 1, 2)->out[1]->lane->kind, WF_LANE_CONTROL);
+	rig_run(w, 1000);
+	CHECK(bulk[7]->ended && !bulk[7]->err);
+	rig_free(w);
+}
+
+/* ---- credit ---- */
+
+TEST(without_credit_a_message_is_announced_and_memory_stays_bounded)
+{
+	struct world *w = rig_new((struct sim_conf){ .window = 64 << 10, .cap = 1000 });
+
+	for (int i = 0; i < 200; i++)
+		rig_send(w, 2000, 0);
+	rig_run(w, 200);
+	CHECK(w->proc[2].unexpected[1] <= 64 << 10);
+	CHECK(w->proc[2].announcements[1] > 100);
+	for (int i = 0; i < 200; i++)
+		rig_post(w);
+	rig_run(w, 500);
+	for (int i = 0; i < 200; i++)
+		CHECK(w->mail[i]->matched && !w->mail[i]->err);
+	CHECK(rig_remote(w, 1, 2)->limit > 64 << 10);    /* what was freed can be used again */
+	rig_free(w);
+}
+
+/* One control frame from the other end, by hand. */
+static int control(struct wf_remote *r, struct wf_lane *lane, const unsigned char *frame, uint32_t len)
+{
+	unsigned char bytes[600];
+	struct wf_acts acts = { 0 };
+
+	if (!r->in[0].epoch) {
+		wf_wire_put(bytes, WF_WIRE_MOVE, 0, 1, 0);
+		MUST_OK(wf_remote_record(r, lane, bytes, 16, 0, WEFT_S, &acts));
+	}
+	wf_wire_put(bytes, WF_WIRE_STREAM, 0, 1, r->in[0].next);
+	memcpy(bytes + 16, frame, len);
+	return wf_remote_record(r, lane, bytes, 16 + len, 0, WEFT_S, &acts);
+}
+
+TEST(a_credit_that_comes_twice_or_late_does_no_harm)
+{
+	struct wf_remote r;
+	struct wf_lane *lane[3];
+	unsigned char frame[16];
+
+	alone(&r, lane);
+	wf_wire_put(frame, WF_WIRE_CREDIT, 0, 0, 200000);
+	CHECK_OK(control(&r, lane[0], frame, 16));
+	CHECK_EQ(r.limit, 200000);
+	CHECK_OK(control(&r, lane[0], frame, 16));
+	wf_wire_put(frame, WF_WIRE_CREDIT, 0, 0, 150000);
+	CHECK_OK(control(&r, lane[0], frame, 16));
+	CHECK_EQ(r.limit, 200000);
+	wf_remote_fini(&r);
+}
+
+TEST(who_sends_more_than_it_may_is_wrong)
+{
+	struct wf_remote r;
+	struct wf_lane *lane[3];
+	static unsigned char bytes[WF_WIRE_SMALL];
+	struct wf_acts acts = { 0 };
+	struct wf_rmsg m = { .type = WF_WIRE_MSG, .to = 1, .from = 1 };
+	int rc = 0, n = 0;
+
+	alone(&r, lane);
+	wf_wire_put(bytes, WF_WIRE_MOVE, 4, 1, 0);
+	MUST_OK(wf_remote_record(&r, lane[1], bytes, 16, 0, WEFT_S, &acts));
+	for (; !rc && n < 100; n++) {
+		wf_wire_put(bytes, WF_WIRE_STREAM, 4, 1, r.in[4].next);
+		wf_wire_put_msg(bytes + 16, &m, 4000);
+		acts.n = 0;
+		rc = wf_remote_record(&r, lane[1], bytes, 16 + 24 + 4000, 0, WEFT_S, &acts);
+	}
+	CHECK_EQ(rc, -EPROTO);
+	CHECK_EQ(n, WF_CREDIT_FLOOR / 4064 + 1);
+	wf_remote_fini(&r);
+}
+
+/* ---- announcements, backlog ---- */
+
+TEST(announcements_are_capped_and_a_port_without_any_has_one_more)
+{
+	struct world *w = rig_new((struct sim_conf){ .cap = 4 });
+	struct wf_remote *r = rig_remote(w, 1, 2);
+	struct mail *other;
+
+	for (int i = 0; i < 20; i++)
+		rig_send(w, 200000, 0);
+	CHECK_EQ(r->announced, 4);
+	other = upper_send(&w->proc[1], 1, 2, 2, 200000, 0, 0, 0);
+	CHECK_EQ(r->announced, 5);
+	upper_send(&w->proc[1], 1, 2, 2, 200000, 0, 0, 0);
+	CHECK_EQ(r->announced, 5);
+	rig_run(w, 100);
+	CHECK_EQ(w->proc[2].announcements[1], 5);
+	CHECK(w->proc[2].backlog[1][1]);
+	upper_post(&w->proc[2], 2, -1, -1, 1 << 20);
+	rig_run(w, 100);
+	CHECK(other->matched && other->ended);          /* not behind what waits for port 1 */
+	upper_post(&w->proc[2], 2, -1, -1, 1 << 20);
+	for (int i = 0; i < 20; i++)
+		rig_post(w);
+	rig_run(w, 1000);
+	for (uint32_t i = 0; i < w->nmails; i++)
+		CHECK(w->mail[i]->matched && w->mail[i]->ended);
+	CHECK_EQ(r->ndests, 0);
+	rig_free(w);
+}
+
+TEST(small_messages_to_other_ports_pass_a_backlog)
+{
+	struct world *w = rig_new((struct sim_conf){ .cap = 2 });
+	struct mail *m;
+
+	for (int i = 0; i < 20; i++)
+		rig_send(w, 200000, 0);
+	m = upper_send(&w->proc[1], 1, 2, 2, 100, 0, 0, 0);
+	upper_post(&w->proc[2], 2, -1, -1, 100);
+	rig_run(w, 50);
+	CHECK(m->matched);
+	for (int i = 0; i < 20; i++)
+		rig_post(w);
+	rig_run(w, 1000);
+	rig_free(w);
+}
+
+TEST(what_waits_at_its_source_is_found_by_who_wants_it)
+{
+	struct world *w = rig_new((struct sim_conf){ .cap = 4 });
+	struct mail *wanted, *later;
+	struct post *post, *early;
+
+	for (int i = 0; i < 500; i++)
+		rig_send(w, 100000, 0);
+	wanted = upper_send(&w->proc[1], 1, 2, 1, 100000, 0, 0, 2);
+	rig_run(w, 100);
+	CHECK_EQ(w->proc[2].announcements[1], 4);
+	post = upper_post(&w->proc[2], 1, -1, 2, 1 << 20);
+	rig_run(w, 100);
+	CHECK(post->over && post->mail == wanted && !post->err);
+	/* Wanted before it is sent. */
+	early = upper_post(&w->proc[2], 1, -1, 1, 1 << 20);
+	rig_run(w, 100);
+	CHECK(!early->over);
+	later = upper_send(&w->proc[1], 1, 2, 1, 100000, 0, 0, 1);
+	rig_run(w, 100);
+	CHECK(early->over && early->mail == later);
+	CHECK_EQ(w->proc[2].announcements[1], 4);
+	for (int i = 0; i < 500; i++)
+		rig_post(w);
+	rig_run(w, 5000);
+	for (uint32_t i = 0; i < w->nmails; i++)
+		CHECK(w->mail[i]->matched && w->mail[i]->ended);
+	rig_free(w);
+}
+
+TEST(an_offer_is_for_the_receive_that_asked_and_goes_back_to_its_place_if_that_is_gone)
+{
+	struct world *w = rig_new((struct sim_conf){ .cap = 1 });
+	struct wf_remote *r = rig_remote(w, 1, 2);
+	struct mail *m[4], *c;
+	struct post *post;
+
+	for (int i = 0; i < 3; i++)
+		m[i] = rig_send(w, 100000, 0);
+	c = m[3] = upper_send(&w->proc[1], 1, 2, 1, 100000, 0, 0, 2);
+	rig_run(w, 100);
+	post = upper_post(&w->proc[2], 1, -1, 2, 1 << 20);
+	while (c->s.state != WF_S_OFFERED && !w->failed)
+		sim_run(w, w->heap[0].at);
+	CHECK(upper_unpost(&w->proc[2], post));
+	rig_run(w, 100);
+	CHECK(!c->matched && c->s.state == WF_S_BACKLOG);
+	for (int i = 0; i < 4; i++)                     /* in their order: m[0] was announced all the time */
+		CHECK(!rig_post(w)->err);
+	rig_run(w, 500);
+	for (int i = 0; i < 4; i++)
+		CHECK(m[i]->matched && m[i]->ended);
+	CHECK_EQ(r->ndests, 0);
+	rig_free(w);
+}
+
+/* ---- landings ---- */
+
+TEST(chunks_lost_with_their_lane_are_cut_again)
+{
+	struct world *w = rig_new((struct sim_conf){ .rails = 2 });
+	struct mail *m = rig_send(w, 1 << 20, 0);
+	struct post *post = rig_post(w);
+
+	for (int i = 0; i < 12 && !m->ended; i++) {
+		struct wire *wire = rig_wire(w, i & 1 ? 2 : 4);
+
+		if (wire)
+			wire_break(w, wire);
+		rig_run(w, 1);
+	}
+	rig_run(w, 1000);
+	CHECK(m->ended && !m->err && post->over && !post->err);
+	CHECK(rig_remote(w, 1, 2)->counted_chunks_again > 0);
+	rig_free(w);
+}
+
+TEST(a_landing_with_a_thread_in_it_is_closed_when_that_has_left)
+{
+	struct world *w = rig_new((struct sim_conf){ 0 });
+	struct mail *m = rig_send(w, 1 << 20, 0);
+	struct post *post = rig_post(w);
+
+	while (!post->landing.readers && !w->failed && w->nheap)
+		sim_run(w, w->heap[0].at);
+	MUST(post->landing.readers == 1);
+	upper_close(&w->proc[2], 1);
+	CHECK(!post->over);                             /* somebody still writes there */
+	rig_run(w, 1);
+	CHECK(post->over && post->err == -ECONNRESET);
+	rig_run(w, 200);
+	CHECK(m->ended && m->err == -ECONNRESET);
+	rig_free(w);                                    /* looks whether its memory changed since */
+}
+
+TEST(chunks_for_unknown_or_closed_tokens_are_read_and_dropped)
+{
+	struct wf_remote r;
+	struct wf_lane *lane[3];
+	struct wf_acts acts = { 0 };
+	unsigned char frame[24] = { 0 };
+	struct iovec iov[4];
+
+	alone(&r, lane);
+	wf_wire_head(frame, WF_WIRE_CHUNK, 0, 24);
+	wf_put64(frame + 8, UINT64_C(0x100000003));
+	CHECK_OK(wf_remote_record(&r, lane[2], frame, 24, 4096, WEFT_S, &acts));
+	CHECK_EQ(wf_remote_place(&r, lane[2], iov, 4), 0);
+	wf_remote_body(&r, lane[2], true, WEFT_S);
+	CHECK_EQ(lane[2]->chunk_got, 4096);
+	wf_remote_fini(&r);
+}
+
+static unsigned char ground[100000];
+
+static int ground_pieces(const struct wf_landing *l, uint64_t at, struct iovec *iov, int max)
+{
+	(void)max;
+	iov[0] = (struct iovec){ ground + at, (size_t)(l->len - at) };
+	return 1;
+}
+
+/* A chunk [from, from + n) begins on @lane. */
+static int begin_chunk(struct wf_remote *r, struct wf_lane *lane, const struct wf_landing *l, uint64_t from, uint32_t n)
+{
+	unsigned char frame[24] = { 0 };
+	struct wf_acts acts = { 0 };
+	struct iovec iov[4];
+
+	wf_wire_head(frame, WF_WIRE_CHUNK, 0, 24);
+	wf_put64(frame + 8, l->token);
+	wf_put64(frame + 16, from);
+	MUST_OK(wf_remote_record(r, lane, frame, 24, n, WEFT_S, &acts));
+	return wf_remote_place(r, lane, iov, 4);
+}
+
+TEST(what_is_filled_is_never_written_again_and_of_two_that_bring_the_same_one_writes)
+{
+	struct wf_remote_ops ops = { .send_pieces = some_pieces, .land_pieces = ground_pieces };
+	struct wf_landing l = { .len = 100 };
+	struct wf_lane *lane[3];
+	struct wf_remote r;
+
+	alone(&r, lane);
+	r.conf.ops = &ops;
+	MUST_OK(wf_remote_take(&r, UINT64_C(0x100000000), &l));
+	CHECK_EQ(begin_chunk(&r, lane[2], &l, 0, 50), 1);
+	CHECK_EQ(begin_chunk(&r, lane[1], &l, 0, 50), 0);       /* the other one has it */
+	wf_remote_placed(&r, lane[2], 50);
+	wf_remote_body(&r, lane[2], true, WEFT_S);
+	wf_remote_body(&r, lane[1], true, WEFT_S);
+	CHECK_EQ(l.nfilled, 1);
+	CHECK_EQ(begin_chunk(&r, lane[2], &l, 0, 50), 0);       /* filled */
+	wf_remote_body(&r, lane[2], true, WEFT_S);
+	CHECK_EQ(begin_chunk(&r, lane[2], &l, 49, 51), 0);      /* in part */
+	wf_remote_body(&r, lane[2], true, WEFT_S);
+	CHECK_EQ(acts_of(&r, WF_ACT_LANDED), 0);
+	CHECK_EQ(begin_chunk(&r, lane[2], &l, 50, 50), 1);
+	wf_remote_placed(&r, lane[2], 50);
+	wf_remote_body(&r, lane[2], true, WEFT_S);
+	CHECK_EQ(acts_of(&r, WF_ACT_LANDED), 1);
+	CHECK_OK(wf_landing_close(&r, &l, 0));
+	wf_remote_fini(&r);
+}
+
+TEST(bytes_two_lanes_brought_are_asked_for_again_if_the_one_that_wrote_them_breaks)
+{
+	struct wf_remote_ops ops = { .send_pieces = some_pieces, .land_pieces = ground_pieces };
+	struct wf_landing l = { .len = 100 };
+	struct wf_lane *lane[3];
+	struct wf_remote r;
+	uint64_t tail;
+
+	alone(&r, lane);
+	r.conf.ops = &ops;
+	MUST_OK(wf_remote_take(&r, UINT64_C(0x100000000), &l));
+	CHECK_EQ(begin_chunk(&r, lane[2], &l, 0, 50), 1);
+	wf_remote_placed(&r, lane[2], 20);
+	CHECK_EQ(begin_chunk(&r, lane[1], &l, 0, 50), 0);
+	wf_remote_body(&r, lane[1], true, WEFT_S);
+	tail = r.out[0]->rt.tail;
+	wf_remote_lane_down(&r, lane[2], WEFT_S);
+	CHECK_EQ(r.out[0]->rt.tail, tail + 32);
+	CHECK_EQ(wf_retain_head(&r.out[0]->rt, tail)[0], WF_WIRE_AGAIN);
+	wf_landing_close(&r, &l, -ECANCELED);
+	wf_remote_fini(&r);
+}
+
+TEST(spans_merge_in_any_order_and_are_bounded)
+{
+	uint64_t x = test_seed;
+
+	for (uint64_t round = 0; round < test_scaled(200); round++) {
+		struct wf_remote_ops ops = { .send_pieces = some_pieces, .land_pieces = ground_pieces };
+		struct wf_landing l = { .len = 3000 };
+		struct wf_lane *lane[3];
+		struct wf_remote r;
+		bool done[30] = { false };
+		int left = 30;
+
+		alone(&r, lane);
+		r.conf.ops = &ops;
+		MUST_OK(wf_remote_take(&r, UINT64_C(0x100000000), &l));
+		while (left) {
+			uint64_t i = test_random(&x) % 30;
+			int n = begin_chunk(&r, lane[2], &l, i * 100, 100);
+
+			CHECK_EQ(n, !done[i]);
+			if (n)
+				wf_remote_placed(&r, lane[2], 100);
+			wf_remote_body(&r, lane[2], true, WEFT_S);
+			left -= !done[i];
+			done[i] = true;
+			CHECK(l.nfilled <= WF_SPANS);
+		}
+		CHECK_EQ(l.nfilled, 1);
+		CHECK_EQ(acts_of(&r, WF_ACT_LANDED), 1);
+		CHECK_OK(wf_landing_close(&r, &l, 0));
+		wf_remote_fini(&r);
+	}
+}
+
+TEST(an_eager_body_waits_for_the_thread_of_the_lane_it_came_on_before)
+{
+	struct wf_remote_ops ops = { .send_pieces = some_pieces, .land_pieces = ground_pieces };
+	struct wf_landing l = { .len = 5000 };
+	struct wf_lane *lane[3];
+	struct wf_acts acts = { 0 };
+	struct wf_rmsg m = { .type = WF_WIRE_MSG, .flags = WF_WIRE_SEND | WF_WIRE_LENGTH | WF_WIRE_BODY, .to = 1, .send = 1, .len = 5000 };
+	unsigned char bytes[128];
+	struct iovec iov[4];
+	struct wf_remote r;
+	uint32_t len;
+
+	alone(&r, lane);
+	r.conf.ops = &ops;
+	wf_wire_put(bytes, WF_WIRE_MOVE, 4, 1, 0);
+	wf_wire_put(bytes + 16, WF_WIRE_STREAM, 4, 1, 0);
+	len = 32 + (uint32_t)wf_wire_put_msg(bytes + 32, &m, 0);
+	MUST_OK(wf_remote_record(&r, lane[1], bytes, len, 5000, WEFT_S, &acts));
+	MUST_EQ(acts.n, 1);
+	wf_remote_body_into(&r, lane[1], &l);
+	CHECK_EQ(wf_remote_place(&r, lane[1], iov, 4), 1);
+	wf_put32(bytes + 4, 2);                         /* the same on another lane, epoch 2, while a thread is in it */
+	wf_put32(bytes + 16 + 4, 2);
+	MUST_OK(wf_remote_record(&r, lane[0], bytes, len, 5000, WEFT_S, &acts));
+	CHECK_EQ(acts.n, 1);                            /* it is not shown twice */
+	CHECK_EQ(wf_remote_place(&r, lane[0], iov, 4), -EAGAIN);
+	wf_remote_placed(&r, lane[1], 5000);
+	CHECK_EQ(wf_remote_place(&r, lane[0], iov, 4), 1);
+	wf_remote_body(&r, lane[1], true, WEFT_S);      /* of an old epoch: counts nothing */
+	CHECK_EQ(r.in[4].next, 0);
+	wf_remote_placed(&r, lane[0], 5000);
+	wf_remote_body(&r, lane[0], true, WEFT_S);
+	CHECK_EQ(r.in[4].next, len - 32);
+	CHECK_EQ(acts_of(&r, WF_ACT_LANDED), 1);
+	CHECK_OK(wf_landing_close(&r, &l, 0));
+	wf_remote_fini(&r);
+}
+
+/* ---- invitations ---- */
+
+static struct post *invited(struct world *w)
+{
+	return upper_post(&w->proc[2], 1, 1, -1, 1 << 20);
+}
+
+TEST(an_invited_message_sends_its_chunks_with_its_header)
+{
+	struct world *w = rig_new((struct sim_conf){ .invites = true });
+	struct post *post;
+	struct mail *m;
+
+	rig_send(w, 8, 0);
+	rig_post(w);
+	rig_run(w, 100);
+	post = invited(w);
+	MUST(post->invite_open);
+	rig_run(w, 50);
+	CHECK_EQ(rig_remote(w, 1, 2)->ninvites, 1);
+	m = rig_send(w, 500000, 0);
+	CHECK_EQ(m->s.state, WF_S_INVITED);
+	rig_run(w, 500);
+	CHECK(m->ended && !m->err && post->over && !post->err && post->by_invite);
+	CHECK_EQ(rig_remote(w, 1, 2)->ninvites, 0);
+	rig_free(w);
+}
+
+TEST(an_invitation_is_kept_only_if_nothing_was_sent_behind_it)
+{
+	struct world *w = rig_new((struct sim_conf){ .invites = true });
+	struct mail *small, *big;
+	struct post *post, *next;
+
+	rig_send(w, 8, 0);
+	rig_post(w);
+	rig_run(w, 100);
+	post = invited(w);
+	small = rig_send(w, 8, 0);                      /* they cross */
+	rig_run(w, 50);
+	CHECK_EQ(rig_remote(w, 1, 2)->ninvites, 0);
+	CHECK(post->over && post->mail == small);
+	next = invited(w);
+	rig_run(w, 50);
+	CHECK_EQ(rig_remote(w, 1, 2)->ninvites, 1);
+	rig_send(w, 9, 0);                              /* not large: drops it */
+	CHECK_EQ(rig_remote(w, 1, 2)->ninvites, 0);
+	big = rig_send(w, 500000, 0);
+	CHECK_EQ(big->s.state, WF_S_ANNOUNCED);
+	rig_post(w);
+	rig_run(w, 500);
+	CHECK(next->over && big->matched && !big->err);
+	rig_free(w);
+}
+
+TEST(a_cancelled_receive_revokes_its_invitation_here_and_what_comes_for_it_is_dropped)
+{
+	struct world *w = rig_new((struct sim_conf){ .invites = true });
+	struct post *post;
+	struct mail *m;
+
+	rig_send(w, 8, 0);
+	rig_post(w);
+	rig_run(w, 100);
+	post = invited(w);
+	rig_run(w, 50);
+	m = rig_send(w, 500000, 0);
+	CHECK_EQ(m->s.state, WF_S_INVITED);
+	CHECK(upper_unpost(&w->proc[2], post));         /* its chunks are on their way */
+	CHECK(post->over);
+	rig_run(w, 500);
+	CHECK(!m->matched && !m->ended);
+	rig_post(w);                                    /* another receive gets it, all of it */
+	rig_run(w, 500);
+	CHECK(m->matched && m->ended && !m->err);
+	rig_free(w);
+}
+
+TEST(what_was_lost_ahead_of_an_invited_header_makes_it_an_announcement_like_any_other)
+{
+	struct wf_remote_ops ops = { .send_pieces = some_pieces, .land_pieces = ground_pieces };
+	struct wf_landing l = { .len = 100 };
+	struct wf_lane *lane[3];
+	struct wf_remote r;
+
+	alone(&r, lane);
+	r.conf.ops = &ops;
+	MUST_OK(wf_remote_invite(&r, &l, 0, 1, 0, "", 0));
+	CHECK_EQ(begin_chunk(&r, lane[2], &l, 0, 50), 1);
+	wf_remote_placed(&r, lane[2], 20);
+	CHECK_EQ(begin_chunk(&r, lane[1], &l, 0, 50), 0);       /* the same once more: dropped */
+	wf_remote_body(&r, lane[1], true, WEFT_S);
+	wf_remote_lane_down(&r, lane[2], WEFT_S);
+	CHECK_EQ(wf_remote_take_invited(&r, UINT64_C(0x100000000), &l, 100), -EAGAIN);
+	CHECK_OK(wf_landing_close(&r, &l, 0));
+	CHECK_OK(wf_remote_take(&r, UINT64_C(0x100000000), &l));
+	CHECK_OK(wf_landing_close(&r, &l, -ECANCELED));
+	wf_remote_fini(&r);
+}
+
+TEST(a_full_invited_landing_is_not_done_before_its_header)
+{
+	struct wf_remote_ops ops = { .send_pieces = some_pieces, .land_pieces = ground_pieces };
+	struct wf_landing l = { .len = 100 };
+	struct wf_lane *lane[3];
+	struct wf_remote r;
+
+	alone(&r, lane);
+	r.conf.ops = &ops;
+	MUST_OK(wf_remote_invite(&r, &l, 0, 1, 0, "", 0));
+	CHECK_EQ(begin_chunk(&r, lane[2], &l, 0, 100), 1);
+	wf_remote_placed(&r, lane[2], 100);
+	wf_remote_body(&r, lane[2], true, WEFT_S);
+	CHECK_EQ(acts_of(&r, WF_ACT_LANDED), 0);
+	CHECK_OK(wf_remote_take_invited(&r, UINT64_C(0x100000000), &l, 100));
+	CHECK_EQ(acts_of(&r, WF_ACT_LANDED), 1);
+	CHECK_OK(wf_landing_close(&r, &l, 0));
+	wf_remote_fini(&r);
+}
+
+/* ---- cancel: a line each ---- */
+
+/* Something that fills the stream first, so that nothing of what follows has left. */
+static struct world *blocked(void)
+{
+	struct world *w = rig_new((struct sim_conf){ .cap = 2 });
+
+	rig_send(w, 8, 0);
+	rig_run(w, 100);
+	return w;
+}
+
+TEST(a_send_in_its_own_queue_is_cancelled_here)
+{
+	struct world *w = blocked();
+	struct mail *m[6];
+
+	for (int i = 0; i < 6; i++)
+		m[i] = rig_send(w, 200000, 0);
+	CHECK_EQ(m[5]->s.state, WF_S_BACKLOG);
+	upper_cancel(&w->proc[1], m[5]);
+	CHECK(m[5]->ended && m[5]->err == -ECANCELED);
+	for (int i = 0; i < 6; i++)
+		rig_post(w);
+	rig_run(w, 500);
+	for (int i = 0; i < 5; i++)
+		CHECK(m[i]->matched && !m[i]->err);
+	rig_free(w);
+}
+
+TEST(a_send_whose_frame_has_not_left_is_cancelled_here)
+{
+	struct world *w = rig_new((struct sim_conf){ 0 });
+	struct mail *body = rig_send(w, 20000, 0), *sync = rig_send(w, 10, WF_SEND_SYNC), *big = rig_send(w, 200000, 0), *m = rig_send(w, 8, 0);
+	uint64_t used = rig_remote(w, 1, 2)->used;
+
+	upper_cancel(&w->proc[1], body);                /* no lane is up yet */
+	upper_cancel(&w->proc[1], sync);
+	upper_cancel(&w->proc[1], big);
+	CHECK(body->err == -ECANCELED && sync->err == -ECANCELED && big->err == -ECANCELED);
+	CHECK_EQ(used - rig_remote(w, 1, 2)->used, 20000 + 10 + 2 * WF_COST);      /* its credit is there again */
+	rig_post(w);
+	rig_run(w, 100);
+	CHECK(m->matched);
+	CHECK_EQ(rig_remote(w, 2, 1)->arrived, rig_remote(w, 1, 2)->used);
+	rig_free(w);
+}
+
+TEST(an_announced_or_eager_send_nobody_has_matched_is_taken_back_by_asking)
+{
+	struct world *w = blocked();
+	struct mail *m[3] = { rig_send(w, 200000, 0), rig_send(w, 30000, WF_SEND_SYNC), rig_send(w, 5, WF_SEND_SYNC) };
+
+	rig_run(w, 100);
+	for (int i = 0; i < 3; i++) {
+		upper_cancel(&w->proc[1], m[i]);
+		CHECK(!m[i]->ended);
+	}
+	rig_run(w, 100);
+	for (int i = 0; i < 3; i++)
+		CHECK(m[i]->ended && m[i]->err == -ECANCELED && !m[i]->matched);
+	rig_post(w);
+	rig_free(w);
+}
+
+TEST(an_eager_send_in_flight_is_asked_for_behind_the_message)
+{
+	struct world *w = blocked();
+	struct mail *gone = rig_send(w, 30000, 0), *had;
+
+	MUST(gone->s.start < rig_remote(w, 1, 2)->out[4]->rt.sent);
+	upper_cancel(&w->proc[1], gone);
+	CHECK(!gone->ended);
+	rig_run(w, 100);
+	CHECK(gone->ended && gone->err == -ECANCELED);
+	rig_post(w);
+	rig_post(w);
+	had = rig_send(w, 30000, 0);                    /* this one finds a receive */
+	upper_cancel(&w->proc[1], had);
+	rig_run(w, 100);
+	CHECK(had->ended && !had->err && had->matched);
+	rig_free(w);
+}
+
+TEST(a_body_that_has_left_in_part_is_not_taken_back_without_asking)
+{
+	struct wf_remote r;
+	struct wf_lane *lane[3];
+	struct wf_rsend s = { .to = 1, .from = 1, .len = 5000 };
+	struct wf_acts acts = { 0 };
+	unsigned char frame[16];
+	struct wf_fill f;
+
+	alone(&r, lane);
+	CHECK_OK(wf_remote_send(&r, &s, WEFT_S));
+	acts_of(&r, WF_ACT_WRITE);
+	CHECK_EQ(wf_remote_fill(&r, lane[1], &f, WEFT_S), 1);
+	CHECK_EQ(f.body_len, 5000);
+	wf_remote_lane_down(&r, lane[1], WEFT_S);
+	acts_of(&r, WF_ACT_WRITE);
+	MUST(r.out[4]->lane == lane[0] && r.out[4]->waits);
+	CHECK_EQ(wf_remote_fill(&r, lane[0], &f, WEFT_S), 1);
+	wf_remote_wrote(&r, lane[0], WEFT_S);
+	wf_wire_put(frame, WF_WIRE_RESUME, 4, r.out[4]->epoch, s.start);
+	MUST_OK(wf_remote_record(&r, lane[0], frame, 16, 0, WEFT_S, &acts));
+	CHECK(s.start >= r.out[4]->rt.sent && !r.out[4]->waits);
+	CHECK_OK(wf_remote_cancel(&r, &s, WEFT_S));             /* the receiver may have matched it */
+	CHECK_EQ(s.state, WF_S_EAGER);
+	wf_remote_gone(&r, -ECONNRESET, WEFT_S);
+	wf_remote_fini(&r);
+}
+
+TEST(matched_or_partly_written_is_too_late_to_cancel)
+{
+	struct world *w = blocked();
+	struct mail *m = rig_send(w, 1 << 20, 0);
+
+	rig_post(w);
+	rig_post(w);
+	while (m->s.state != WF_S_GRANTED && !w->failed)
+		sim_run(w, w->heap[0].at);
+	upper_cancel(&w->proc[1], m);
+	rig_run(w, 500);
+	CHECK(m->ended && !m->err && m->matched);
+	rig_free(w);
+}
+
+TEST(a_cancel_crossing_a_grant_is_too_late)
+{
+	struct world *w = blocked();
+	struct mail *m = rig_send(w, 200000, 0);
+
+	rig_run(w, 100);
+	rig_post(w);
+	rig_post(w);                                    /* the grant is on its way */
+	upper_cancel(&w->proc[1], m);
+	rig_run(w, 500);
+	CHECK(m->ended && !m->err && m->matched);
+	rig_free(w);
+}
+
+TEST(on_a_broken_lane_a_cancel_goes_with_the_lanes_recovery)
+{
+	struct world *w = blocked();
+	struct mail *m = rig_send(w, 200000, 0);
+
+	rig_run(w, 100);
+	wire_break(w, rig_wire(w, 1));
+	upper_cancel(&w->proc[1], m);
+	rig_run(w, 1000);
+	CHECK(m->ended && m->err == -ECANCELED);
+	rig_post(w);
+	rig_free(w);
+}
+
+TEST(a_cancel_towards_a_dead_peer_ends_with_its_error)
+{
+	struct world *w = rig_new((struct sim_conf){ .deadline = WEFT_S });
+	struct mail *m = rig_send(w, 200000, 0);
+
+	rig_run(w, 100);
+	w->proc[2].dead = true;
+	upper_cancel(&w->proc[1], m);
+	rig_run(w, 3000);
+	CHECK(m->ended && m->err == -EHOSTUNREACH);
+	CHECK_EQ(wf_remote_cancel(rig_remote(w, 1, 2), &m->s, w->now), -EALREADY);
+	rig_free(w);
+}
+
+TEST_MAIN

@@ -1,0 +1,72 @@
+/* test_sim.c - random programs over a network that fails, one per seed: see sim.h. SIM_SEED plays that one and tells of it. */
+#include "sim.h"
+
+#include "test.h"
+
+static struct sim_conf conf_of(uint64_t seed)
+{
+	uint64_t x = seed;
+	uint64_t d = test_random(&x);
+
+	return (struct sim_conf){
+		.seed = seed,
+		.procs = 2 + (uint32_t)(d % 7 == 0) + (uint32_t)(d % 11 == 0),
+		.rails = d >> 8 & 1 ? 1 : 2,
+		.mails = 150 + 150 * (uint32_t)(d >> 24 & 1),
+		.deadline = d >> 25 & 1 ? WEFT_S : 5 * WEFT_S,
+		.span = d >> 26 & 3 ? 150 * WEFT_MS : 3 * WEFT_S,
+		.retain = d >> 28 & 1 ? WF_RETAIN_LEAST : 0,
+		.bursts = d >> 24 & 1,
+		.invites = d >> 29 & 1,
+		.window = d >> 10 & 1 ? 64 << 10 : 256 << 10,
+		.cap = d >> 11 & 1 ? 4 : 32,
+		.eager = d >> 12 & 1 ? 64 << 10 : 16 << 10,
+		.faults = (d >> 13 & 7) != 0,
+		.pauses = d >> 16 & 1,
+		.deaths = (d >> 17 & 3) == 0,
+		.cuts_off = (d >> 19 & 3) == 0,
+		.closes = (d >> 21 & 3) == 0,
+		.cancels = d >> 23 & 1,
+		.quiet = true,
+	};
+}
+
+TEST(random_programs_get_every_message_once_in_order_and_whole_and_every_operation_ends)
+{
+	long only = test_env("SIM_SEED", 0);
+	uint64_t from = (uint64_t)test_env("SIM_FROM", 1), count = test_scaled(1000), hash, all = 0;
+	char why[256];
+
+	for (uint64_t seed = only ? (uint64_t)only : from; seed < from + count || only; seed++) {
+		struct sim_conf conf = conf_of(seed);
+
+		conf.quiet = !only;
+		alarm(120);
+		if (!sim_play(&conf, &hash, why)) {
+			printf("# seed %llu: %s\n", (unsigned long long)seed, why);
+			CHECK(!"the seed holds");
+			if (atomic_load(&test_failures) >= 5)
+				break;
+		}
+		all = (all ^ hash) * UINT64_C(0x100000001b3);
+		if (only)
+			break;
+	}
+	printf("# %llu seeds, hash of all %016llx\n", (unsigned long long)count, (unsigned long long)all);
+}
+
+TEST(a_seed_played_twice_gives_the_same_trace)
+{
+	char why[256];
+
+	for (uint64_t seed = 1; seed <= test_scaled(20); seed++) {
+		struct sim_conf conf = conf_of(seed);
+		uint64_t first, second;
+
+		sim_play(&conf, &first, why);
+		sim_play(&conf, &second, why);
+		CHECK(first == second);
+	}
+}
+
+TEST_MAIN
