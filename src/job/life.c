@@ -12,6 +12,7 @@
 #include "base/park.h"
 #include "base/tsan.h"
 #include "job/others.h"
+#include "mem/bury.h"
 #include "mem/pool.h"
 #include "port/budget.h"
 #include "port/context.h"
@@ -187,8 +188,11 @@ int weft_init(const struct weft_init_opts *theirs)
 	if (r < 0)
 		return r;
 	pthread_mutex_lock(&life_lock);
-	if (inits == 0)
+	if (inits == 0) {
 		r = join_job(&o);
+		if (r < 0)
+			wf_board_blank();       /* nobody was told of it */
+	}
 	if (r == 0 && inits++ == 0)
 		/* release: all that was set up, to wf_join. */
 		atomic_store_explicit(&wf_life, WF_IN, memory_order_release);
@@ -225,6 +229,7 @@ static void leave_job(void)
 	wf_self.id = 0;
 	wf_pool_fini();
 	wf_board_blank();
+	wf_bury_all();
 	wf_knob_fix(0);
 }
 

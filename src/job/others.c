@@ -92,7 +92,7 @@ static void notices(void)
 			say_acted(note.process);
 			break;
 		case WF_NOTE_SETTLED:
-			wf_share_settled(note.process);
+			wf_host_settled(note.process);
 			break;
 		default:
 			break;

@@ -11,9 +11,12 @@
 #include <sys/mman.h>
 #include <weft/base.h>
 
+#include "mem/bury.h"
 #include "mem/ledger.h"
 #include "mem/poison.h"
 #include "mem/pool.h"
+#include "mem/share.h"
+#include "mem/word.h"
 
 #define BIGS_KEPT 16                    /* of a process, mapped though nobody here uses them */
 
@@ -21,6 +24,7 @@ _Atomic(struct wf_maps *) wf_atlas[WF_PROCESSES];
 
 static pthread_mutex_t atlas_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct wf_maps mine;
+static bool dead[WF_PROCESSES];         /* under the lock */
 
 void wf_atlas_begin(uint32_t process)
 {
@@ -35,6 +39,16 @@ void wf_atlas_own_chunk(struct wf_chunk *c)
 void wf_atlas_own_ledger(struct wf_ledger *l)
 {
 	atomic_store_explicit(&mine.ledger, l, memory_order_release);                   /* A1 */
+}
+
+void wf_atlas_hold(void)
+{
+	pthread_mutex_lock(&atlas_lock);
+}
+
+void wf_atlas_release(void)
+{
+	pthread_mutex_unlock(&atlas_lock);
 }
 
 static void big_add_locked(struct wf_maps *m, struct wf_big *big)
@@ -164,6 +178,7 @@ static int chunk_map_locked(uint32_t process, uint32_t segment, struct wf_chunk 
 		wf_segment_close(fd);
 		if (r < 0)
 			return cannot_map(process, segment);
+		atomic_store_explicit(&c->dead, dead[process], memory_order_relaxed);
 		atomic_store_explicit(&maps_now(process)->chunk[i], c, memory_order_release);   /* A1 */
 	}
 	*ret_chunk = c;
@@ -258,6 +273,14 @@ int wf_big_get(uint32_t process, uint32_t segment, struct wf_big **ret_big)
 	return r;
 }
 
+static void big_unmap_locked(struct wf_maps *m, struct wf_big *big)
+{
+	big_find_locked(m, big->segment);
+	wf_space_big_unmap(big->buf);
+	wf_depot_put(WF_DEPOT_HANDLE, &big->buf->link);
+	free(big);
+}
+
 /* The one of @m that was not used for longest goes, if too many are kept. */
 static void bigs_trim_locked(struct wf_maps *m)
 {
@@ -270,10 +293,45 @@ static void bigs_trim_locked(struct wf_maps *m)
 			last = b;
 	if (!last)
 		return;
-	big_find_locked(m, last->segment);
-	wf_space_big_unmap(last->buf);
-	wf_depot_put(WF_DEPOT_HANDLE, &last->buf->link);
-	free(last);
+	big_unmap_locked(m, last);
+}
+
+/* May another one who lives still send it here? */
+static bool big_away(struct wf_maps *m, const struct wf_big *big)
+{
+	struct wf_ledger *l = atomic_load_explicit(&m->ledger, memory_order_relaxed);
+	uint64_t holder = l && big->buf->slot ? atomic_load_explicit(&l->entry[big->buf->slot].holder, memory_order_relaxed) : 0;
+
+	return holder & WF_HOLDER_KIND && holder != wf_held(wf_segments.process) && !wf_share_orphaned(holder);
+}
+
+bool wf_bigs_drop_locked(struct wf_maps *m, bool leaving)
+{
+	bool all = true;
+
+	for (struct wf_big *big = m->bigs, *next; big; big = next) {
+		next = big->next;
+		if (big->users || (!leaving && big_away(m, big)))
+			all = false;
+		else if (!big->pinned)
+			big_unmap_locked(m, big);
+		else if (!m->blank)                     /* pointers into it may be about */
+			all &= wf_blank(big->data, (size_t)1 << big->class);
+	}
+	return all;
+}
+
+void wf_atlas_dead_locked(uint32_t process)
+{
+	struct wf_maps *m = maps_now(process);
+
+	dead[process] = true;
+	for (unsigned i = 0; m && i < WF_SEGMENT_CHUNKS; i++) {
+		struct wf_chunk *c = atomic_load_explicit(&m->chunk[i], memory_order_relaxed);
+
+		if (c)
+			atomic_store_explicit(&c->dead, true, memory_order_relaxed);
+	}
 }
 
 void wf_big_put(struct wf_big *big)
@@ -296,7 +354,7 @@ void wf_big_put_of(uint32_t process, uint32_t segment)
 	pthread_mutex_unlock(&atlas_lock);
 }
 
-static void chunk_each(struct wf_chunk *c, void (*see)(struct wf_buf *b, struct wf_entry *e, void *arg), void *arg)
+void wf_chunk_each(struct wf_chunk *c, void (*see)(struct wf_buf *b, struct wf_entry *e, void *arg), void *arg)
 {
 	for (unsigned u = 0; u < WF_UNITS; u++) {
 		unsigned class = atomic_load_explicit(&c->class[u], memory_order_relaxed), first = u * WF_UNIT_HANDLES;
@@ -331,7 +389,7 @@ void wf_atlas_each_own(void (*see)(struct wf_buf *b, struct wf_entry *e, void *a
 	struct wf_chunk *c;
 
 	for (uint32_t segment = WF_SEGMENT_CHUNK; (c = wf_atlas_own(segment)); segment++)
-		chunk_each(c, see, arg);
+		wf_chunk_each(c, see, arg);
 	wf_atlas_each_lent(see, arg);
 }
 
@@ -361,7 +419,7 @@ void wf_atlas_each_far(void (*see)(struct wf_buf *b, void *arg), void *arg)
 			struct wf_chunk *c = atomic_load_explicit(&m->chunk[i], memory_order_relaxed);
 
 			if (c)
-				chunk_each(c, far_see, &f);
+				wf_chunk_each(c, far_see, &f);
 		}
 		for (struct wf_big *big = m ? m->bigs : NULL; big; big = big->next)
 			see(big->buf, arg);

@@ -9,8 +9,9 @@
  *                        +-- big     data (one's own are found by their entry in the ledger)
  *
  * Shape   An array of processes, each with an array of chunks: written under atlas_lock (one's own chunks: under the
- *         space lock), read by anyone. Chunks and ledgers stay mapped for good. Big ones are in a list under the
- *         lock; one that nobody here uses is unmapped when too many of its process are kept.
+ *         space lock), read by anyone. Chunks and ledgers stay mapped; of the dead, blank memory in the end (bury.h). Big ones
+ *         are in a list under the lock; one that nobody here uses is unmapped when too many of its process are kept.
+ * Locks   atlas_lock; a landing in a dead process's chunk takes it, too.
  * Edges   A1  release store of a process, of its ledger or chunk -> loads that depend on the pointer: what it points to.
  */
 #ifndef WF_MEM_ATLAS_H
@@ -69,6 +70,7 @@ struct wf_big {                         /* under atlas_lock, except what is cons
 struct wf_maps {                        /* of one process; never freed */
 	_Atomic(struct wf_ledger *) ledger;
 	struct wf_big *bigs;            /* under atlas_lock */
+	bool blank;                     /* under atlas_lock: see bury.h */
 	unsigned nbigs;                 /* under atlas_lock */
 	_Atomic(struct wf_chunk *) chunk[WF_SEGMENT_CHUNKS];
 };
@@ -125,6 +127,14 @@ static inline int wf_atlas_ledger(uint32_t process, struct wf_ledger **ret_ledge
 int wf_big_get(uint32_t process, uint32_t segment, struct wf_big **ret_big);
 void wf_big_put(struct wf_big *big);
 void wf_big_put_of(uint32_t process, uint32_t segment);
+
+/* For bury.c. The lock; a process's chunks, those there are and those to come, are a dead one's; those of its big segments that nobody here uses are
+ * unmapped, or blank: true if that was all; the buffers of @c that have a handle. */
+void wf_atlas_hold(void);
+void wf_atlas_release(void);
+void wf_atlas_dead_locked(uint32_t process);
+bool wf_bigs_drop_locked(struct wf_maps *m, bool leaving);
+void wf_chunk_each(struct wf_chunk *c, void (*see)(struct wf_buf *b, struct wf_entry *e, void *arg), void *arg);
 
 /* [any] Shows every buffer of others that has a handle and may be in somebody's hands to @see. */
 void wf_atlas_each_far(void (*see)(struct wf_buf *b, void *arg), void *arg);

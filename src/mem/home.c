@@ -128,6 +128,8 @@ static void return_odd(struct wf_buf *b)
 	if (b->class == WF_CLASS_FAR) {
 		wf_share_views(-1);
 		wf_far_view_leaves(b);
+		if (!big)
+			atomic_fetch_sub_explicit(&wf_space_chunk_of(b)->views, 1, memory_order_relaxed);
 		wf_depot_put(WF_DEPOT_HANDLE, &b->link);
 	} else {
 		wf_far_leaves(b);
@@ -252,8 +254,7 @@ static int fate_of(uint32_t process)
 	return process < WF_PROCESSES ? atomic_load_explicit(&fate[process], memory_order_relaxed) : ALIVE;
 }
 
-/* Has @holder's word lost its meaning with somebody's death? */
-static bool orphaned(uint64_t holder)
+bool wf_share_orphaned(uint64_t holder)
 {
 	uint32_t from = wf_holder_from(holder), to = wf_holder_to(holder);
 
@@ -271,7 +272,7 @@ static void take_back(struct wf_buf *b, struct wf_entry *e, void *arg)
 {
 	(void)arg;
 	if (atomic_load_explicit(&b->word, memory_order_acquire) == WF_BUF_AWAY &&      /* W1 */
-	    orphaned(atomic_load_explicit(&e->holder, memory_order_relaxed)))
+	    wf_share_orphaned(atomic_load_explicit(&e->holder, memory_order_relaxed)))
 		wf_share_came(b);
 }
 

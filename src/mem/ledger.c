@@ -130,6 +130,16 @@ void wf_ledger_end(uint32_t slot)
 	pthread_mutex_unlock(&ledger_lock);
 }
 
+void wf_ledger_close(void)
+{
+	pthread_mutex_lock(&ledger_lock);
+	if (atomic_load_explicit(&made, memory_order_relaxed) && ledger_fd >= 0) {
+		wf_segment_close(ledger_fd);
+		ledger_fd = -1;
+	}
+	pthread_mutex_unlock(&ledger_lock);
+}
+
 uint32_t wf_ledger_used(void)
 {
 	/* relaxed: a slot taken this moment may be missed or found empty. */

@@ -47,6 +47,8 @@ struct wf_ledger *wf_ledger_mine(void); /* [any] NULL: none was made */
 int wf_ledger_new(struct wf_buf *b, uint32_t *ret_slot);
 void wf_ledger_end(uint32_t slot);
 
+void wf_ledger_close(void);             /* [after leaving] its descriptor: no further entry is used */
+
 struct wf_posting *wf_ledger_posting(uint32_t slot);   /* [any] of any number; NULL: there is none */
 uint32_t wf_ledger_segment(uint32_t slot);              /* [its holder] of a big buffer */
 uint32_t wf_ledger_used(void);          /* [any] slots from here on were never used */

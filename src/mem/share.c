@@ -176,10 +176,11 @@ void wf_buf_unfly(struct weft_buf *carry)
 		wf_share_unlend(b);
 		return;
 	}
-	holder_set(entry_of(b), wf_buf_far(b) ? wf_held(wf_segments.process) : 0);
 	if (!wf_buf_far(b))
 		wf_unpoison(b->home, (size_t)1 << b->class);
-	wf_word_set(b, WF_BUF_SENDING);
+	wf_word_set(b, WF_BUF_SENDING);         /* first: our name on a buffer that is not in our hands would be cleared (bury.c) */
+	atomic_thread_fence(memory_order_release);
+	holder_set(entry_of(b), wf_buf_far(b) ? wf_held(wf_segments.process) : 0);
 }
 
 void wf_buf_flown(const struct wf_flight *flight)
@@ -229,22 +230,13 @@ static bool handle_open(const struct wf_buf *b, uint64_t *ret_word)
 	return *ret_word == WF_BUF_FREE || *ret_word == WF_BUF_NONE;
 }
 
-static int land_far(uint32_t from, const struct wf_flight *f, size_t len, struct weft_buf **ret_buf)
+static inline int land_in_chunk(struct wf_chunk *c, uint32_t index, uint32_t from, const struct wf_flight *f, size_t len,
+				struct weft_buf **ret_buf)
 {
-	struct wf_chunk *c;
-	struct wf_entry *e;
-	struct wf_buf *b;
-	uint32_t index;
+	struct wf_entry *e = &c->entries[index];
+	struct wf_buf *b = &c->handles[index];
 	uint64_t word;
-	int r;
 
-	if (wf_unlikely(!index_in_chunk(f->offset, f->class, &index) || len > (size_t)1 << f->class))
-		return nonsense(f);
-	r = wf_atlas_chunk(f->maker, f->segment, &c);
-	if (wf_unlikely(r < 0))
-		return r;
-	e = &c->entries[index];
-	b = &c->handles[index];
 	if (wf_unlikely(!flies_here(e, from) || !handle_open(b, &word)))
 		return nonsense(f);
 	holder_set(e, wf_held(wf_segments.process));
@@ -284,6 +276,34 @@ static int land_far_big(uint32_t from, const struct wf_flight *f, size_t len, st
 	hand_over(b, len, (size_t)1 << f->class, ret_buf);
 	wf_word_set(b, WF_BUF_HELD);
 	return 0;
+}
+
+/* Its maker is dead, and the chunk goes when nobody has a buffer of it: bury.h. */
+static WF_SLOW int land_late(struct wf_chunk *c, uint32_t index, uint32_t from, const struct wf_flight *f, size_t len,
+			     struct weft_buf **ret_buf)
+{
+	int r;
+
+	wf_atlas_hold();
+	r = land_in_chunk(c, index, from, f, len, ret_buf);
+	wf_atlas_release();
+	return r;
+}
+
+static int land_far(uint32_t from, const struct wf_flight *f, size_t len, struct weft_buf **ret_buf)
+{
+	struct wf_chunk *c;
+	uint32_t index;
+	int r;
+
+	if (wf_unlikely(!index_in_chunk(f->offset, f->class, &index) || len > (size_t)1 << f->class))
+		return nonsense(f);
+	r = wf_atlas_chunk(f->maker, f->segment, &c);
+	if (wf_unlikely(r < 0))
+		return r;
+	if (wf_unlikely(atomic_load_explicit(&c->dead, memory_order_relaxed)))
+		return land_late(c, index, from, f, len, ret_buf);
+	return land_in_chunk(c, index, from, f, len, ret_buf);
 }
 
 /* Where the buffer that a view shows lies here; *@ret_big has one user more, or is NULL. */
@@ -349,6 +369,8 @@ static WF_SLOW int land_view(uint32_t from, const struct wf_flight *f, size_t le
 	v->far.maker = f->maker;
 	v->far.room = (uint32_t)len;
 	wf_share_views(1);
+	if (!big)
+		atomic_fetch_add_explicit(&wf_space_chunk_of(v)->views, 1, memory_order_relaxed);
 	wf_far_view_lands(v);
 	hand_over(v, len, len, ret_buf);
 	wf_word_set(v, WF_BUF_HELD);

@@ -30,6 +30,21 @@ struct wf_flight {
 	uint32_t reserved;
 };
 
+/* Out of a cell, where others may write at any time: each word once, and word by word. What is stored by 16 bytes and loaded in parts cannot be read
+ * until the store has left the core. */
+static inline void wf_flight_get(const void *cell, struct wf_flight *ret_flight)
+{
+	const volatile struct wf_flight *from = cell;
+
+	ret_flight->maker = from->maker;
+	ret_flight->segment = from->segment;
+	ret_flight->offset = from->offset;
+	ret_flight->index = from->index;
+	ret_flight->class = from->class;
+	ret_flight->view = from->view;
+	ret_flight->reserved = 0;
+}
+
 /**
  * wf_buf_fly - [any] @carry (between wf_buf_send_begin and wf_buf_sent, as buf.h) is about to be published to process
  * @to. Its word says FLYING(me to @to) from now on, and *@ret_flight is to be put into the message.
@@ -68,6 +83,9 @@ int wf_share_collect(void);
 /* [listener] @process is dead / everybody has acted on its death. */
 void wf_share_dead(uint32_t process);
 void wf_share_settled(uint32_t process);
+
+/* [any] Has a holder's word (word.h) lost its meaning with somebody's death? */
+bool wf_share_orphaned(uint64_t holder);
 
 /* Counts for state and tests: my buffers that others have, others' that I have. */
 void wf_share_count(size_t *ret_away, size_t *ret_here);

@@ -64,7 +64,7 @@ struct wf_buf {                         /* a handle: one cache line */
 	};
 	void *home;                     /* what data must be */
 	uint8_t class;                  /* 0: a view; with WF_CLASS_FAR: not ours */
-	uint8_t phase;                  /* of a view: as what its buffer counts it */
+	uint8_t phase;                  /* of a view: as what its buffer counts it; else whether it is weft's own (bury.c) */
 	uint32_t slot;                  /* of one in no chunk: its entry in its maker's ledger, 0: none */
 };
 _Static_assert(sizeof(struct wf_buf) == WF_LINE, "a handle is one cache line");
@@ -88,11 +88,14 @@ struct wf_piece {                       /* the unit or units of one class; under
 };
 
 struct wf_chunk {
-	char *data;                             /* constant, this and the next five */
+	char *data;                             /* constant, this and the next four */
 	struct wf_buf *handles;
 	struct wf_entry *entries;               /* NULL: not shared */
 	uint32_t process, segment;              /* whose; 0: not shared */
-	int fd;                                 /* ours, shared: its segment */
+	int fd;                                 /* ours, shared: its segment; -1 after leaving */
+	atomic_bool dead;                       /* its maker is: buffers of it land under the atlas's lock */
+	bool blank;                             /* under the atlas's lock: there is nothing any more (bury.h) */
+	_Atomic uint32_t views;                 /* another's: views in it that are here */
 	_Atomic uint8_t class[WF_UNITS];        /* set when a piece is made (another's: when a buffer landed), read by anyone */
 	struct wf_piece piece[WF_UNITS];        /* by first unit */
 	uint32_t used;                          /* under the space lock: one bit per unit */

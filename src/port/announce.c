@@ -146,7 +146,7 @@ int wf_push_start(struct outgoing *o, struct weft_req *r)
 {
 	struct wf_push *u;
 	int err = -EAGAIN;
-	bool announced, stepping, moved = false;
+	bool announced, busy = false;
 
 	wf_lock(&wf_user_lock);
 	u = wf_push_new_locked();
@@ -176,25 +176,28 @@ int wf_push_start(struct outgoing *o, struct weft_req *r)
 		return -ENOMEM;
 	}
 	/* What can go eagerly does, as soon as it can: a buffer that was announced would wait for a receive. */
-	if (!o->way->backlogged && !goes_eagerly(r))
+	if (!o->way->backlogged && !goes_eagerly(r)) {
+		busy = wf_trylock(&u->busy);    /* before: behind the publication an acquire would wait until the cell is with the other core */
 		err = announce(o, r, 0);
+	}
 	if (err == -EAGAIN || err == -ENOMEM)
 		err = wf_way_queue_locked(o->way, o->who, r);
 	announced = err == 0 && u->ticket;
-	stepping = announced && wf_trylock(&u->busy);   /* while it is certainly this one */
+	if (busy && !announced)
+		wf_unlock(&u->busy);
 	if (err < 0) {
 		r->push = NULL;
 		wf_push_put_locked(u);
 	}
 	wf_unlock(&wf_user_lock);
-	if (stepping)
-		wf_push_go(u, &moved);
+	if (busy && announced)
+		wf_push_begin(u);
 	wf_pushes_reap();               /* behind what is sent now: looking at answers costs a line each */
 	if (err == 0 && !announced)
 		wf_way_flush(o->way);
 	if (err == 0 && !o->blocks && wf_pushes_silent() == 1)
 		wf_listener_wake();             /* the first in a while: it is to look after it soon */
-	return err == -ESRCH ? weft_fail(err, "no thread, process or port of that id") : err;
+	return err == -ESRCH || err == -EPROTO ? wf_id_fail(err, o->id) : err;
 }
 
 bool wf_push_offer_locked(struct wf_way *w, struct weft_req *r)

@@ -14,6 +14,7 @@
 #define FEW 16                                  /* announcements that every ring may bring */
 #define COST (sizeof(struct weft_req) + sizeof(struct wf_far))
 static _Atomic size_t announced;                /* of all ports; a count */
+static _Atomic uint32_t standing[WF_PROCESSES]; /* those that are there, by whose they are */
 static struct wf_far *free_fars;                /* under wf_user_lock; never given back */
 
 int wf_cell_read_far(struct wf_reader *rd, const unsigned char *body, size_t room, struct wf_incoming *in)
@@ -35,7 +36,7 @@ int wf_cell_read_far(struct wf_reader *rd, const unsigned char *body, size_t roo
 		in->payload = (const unsigned char *)rd->arena + (size_t)off * WF_GRAIN;
 		return 0;
 	case WF_FLOWN:
-		memcpy(&in->flight, body, sizeof(in->flight));
+		wf_flight_get(body, &in->flight);
 		return 0;
 	case WF_FAR:
 		memcpy(&in->far, body, sizeof(in->far));
@@ -164,6 +165,7 @@ struct weft_req *wf_far_send(struct weft_port *p, struct wf_incoming *in)
 	f->offer = in->far.waits & WF_A_OFFER;
 	if (p && !f->offer)
 		count_in_locked(p, in->by);
+	atomic_fetch_add_explicit(&standing[f->peer->process], 1, memory_order_relaxed);
 	return r;
 undo:
 	if (f)
@@ -229,6 +231,7 @@ void wf_far_forget(struct weft_req *send)
 	if (send->buf)
 		wf_buf_release(send->buf);
 	send->buf = NULL;
+	atomic_fetch_sub_explicit(&standing[send->far->peer->process], 1, memory_order_release);        /* nobody looks at its ticket any more */
 	far_put(send->far);
 	send->far = NULL;
 	wf_req_put(send);
@@ -280,6 +283,11 @@ bool wf_far_whole(struct weft_req *send)
 		if (atomic_load_explicit(&pipe->chunk[(at.base + i) % WF_CHUNKS].seq, memory_order_relaxed) != at.base + i + 1)
 			return false;
 	return pipe != NULL;
+}
+
+bool wf_fars_of(uint32_t process)
+{
+	return atomic_load_explicit(&standing[process], memory_order_acquire) > 0;
 }
 
 void wf_far_missed(weft_id src)

@@ -60,6 +60,8 @@ bool wf_far_whole(struct weft_req *send);               /* an arrival of a dead 
 
 void wf_fars_abort(struct weft_port *p);                 /* [no lock] @p closes: what is being fetched for it is not awaited */
 
+bool wf_fars_of(uint32_t process);                      /* is there anything announced by that process that stands here? */
+
 void wf_far_missed(weft_id src);                        /* READY found no receive: @src, of another process, counts it */
 
 /* The rest is between far.c and fetch.c. */

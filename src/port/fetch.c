@@ -13,6 +13,8 @@
 #include "port/recv.h"
 #include "port/request.h"
 
+#define AHEAD 2048              /* bytes: copied in about the time a line takes to come from another core */
+
 static _Atomic uint32_t pulling[WF_PROCESSES];  /* threads that fetch for themselves, by whose it is */
 static struct wf_node fetching;                 /* under wf_user_lock */
 static _Atomic uint32_t active;                 /* a hint */
@@ -101,6 +103,16 @@ static bool find_pipe(struct wf_far *f)
 	return true;
 }
 
+/* Towards the end of a chunk the word of the next is asked for: more often than not that one is there by then, too. */
+static void copy_chunk(char *to, const char *from, size_t n, const void *next)
+{
+	size_t most = n > AHEAD ? n - AHEAD : 0;
+
+	memcpy(to, from, most);
+	wf_read_ahead(next);
+	memcpy(to + most, from + most, n - most);
+}
+
 /* [busy] Takes one chunk, if one is there. */
 static bool take_chunk(struct wf_far *f)
 {
@@ -112,7 +124,7 @@ static bool take_chunk(struct wf_far *f)
 		return false;
 	fits = fits < n ? fits : n;
 	if (f->mem.kind == WF_MEM_PLAIN)
-		memcpy((char *)f->mem.plain + f->got, from, fits);
+		copy_chunk((char *)f->mem.plain + f->got, from, fits, &f->pipe->chunk[(i + 1) % WF_CHUNKS]);
 	else if (!wf_walk_in(&f->walk, from, fits))
 		f->err = -EINVAL;
 	f->got += n;

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/log.h"
+#include "mem/bury.h"
 #include "mem/share.h"
 #include "port/deliver.h"
 #include "port/inway.h"
@@ -22,6 +23,7 @@
 
 #define ENDED_MOST 64
 #define NEWS_MOST 4096
+#define BURY_EVERY WEFT_S
 #define WAIT_MOST 5000          /* tenths of ms: threads of ours that are in the middle of something */
 
 static unsigned quiet;                  /* [listener] looks in a row at which nothing moved */
@@ -30,6 +32,12 @@ static unsigned quiet;                  /* [listener] looks in a row at which no
 static unsigned char tries[WF_PROCESSES];
 static unsigned unmet;
 static weft_time next_try;
+
+/* [listener] Processes whose memory is still here though they are gone. */
+enum { LIVES, DYING, LANDED /* what was landing at its death has */, BURIED };
+static unsigned char fate[WF_PROCESSES];
+static unsigned unburied;
+static weft_time next_burial;
 
 /* A port told to attend: it rings for a ring whose sender found the listener named. */
 static void bell(struct wf_peer *peer, uint64_t face)
@@ -177,6 +185,51 @@ static void meet_again(void)
 	}
 }
 
+static void pass(struct weft_port *p, void *arg)
+{
+	(void)arg;
+	wf_port_enter(p);
+	wf_port_leave(p);
+}
+
+/* Nobody fetches: one who did so before has landed what he fetched. */
+static bool fetches(void)
+{
+	for (uint32_t i = 1; i <= wf_peers_count(); i++)
+		if (wf_fars_pulling(i))
+			return true;
+	return wf_fars_active();
+}
+
+/* Buffers land inside a port's door, or are fetched: bury.h. */
+static void bury(void)
+{
+	if (wf_now() < next_burial)
+		return;
+	next_burial = weft_in(BURY_EVERY);
+	if (fetches())
+		return;
+	wf_port_each(pass, NULL);
+	for (uint32_t i = 1; i < WF_PROCESSES; i++) {
+		if (fate[i] == DYING)
+			fate[i] = LANDED;
+		if (fate[i] != LANDED || wf_fars_of(i) || !wf_bury(i))
+			continue;
+		wf_board_bury(wf_peer_board(wf_peer_at(i)));
+		fate[i] = BURIED;
+		unburied--;
+	}
+}
+
+void wf_host_settled(uint32_t process)
+{
+	wf_share_settled(process);
+	if (wf_peer_at(process) && fate[process] == LIVES) {
+		fate[process] = DYING;
+		unburied++;
+	}
+}
+
 int wf_host_attend(void)
 {
 	int n = wf_peers_poll();
@@ -192,6 +245,8 @@ int wf_host_attend(void)
 	wf_ways_bury();
 	wf_share_collect();
 	wf_share_flush();               /* what was put for others on the way */
+	if (wf_unlikely(unburied))
+		bury();
 	quiet = n ? 0 : quiet + 1;
 	return n;
 }
@@ -254,6 +309,7 @@ void wf_host_dead(uint32_t process)
 	wf_port_each(drop_broken, &process);
 	wf_process_ended(process);
 	wf_share_dead(process);
+	wf_bury_begin(process);
 	/* One it was about to wake may sleep on with a word that says awake. */
 	wf_port_each(wake, NULL);
 	/* What flew to it or from it has been published or landed when we say that we have acted: nobody is in the middle of either. */

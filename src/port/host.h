@@ -16,6 +16,8 @@ int64_t wf_host_patience(void);         /* [listener] how long it may sleep with
 void wf_host_joined(uint32_t process);
 void wf_host_dead(uint32_t process);    /* it is dead, or has left: what it published is taken first, then whoever waits for it is told */
 
+void wf_host_settled(uint32_t process); /* everybody has acted on that: what flew comes home, and its memory goes when nobody has any of it */
+
 /* [any] @id, of this process, has ended, and another process watches it. */
 void wf_host_tell_ended(weft_id id);
 /* [any] A message of @src, of another process, was not received. */

@@ -8,6 +8,7 @@
 #include "net/local/peer.h"
 #include "port/self.h"
 #include "port/table.h"
+#include "port/way.h"
 
 struct weft_id_parts weft_id_split(weft_id id)
 {
@@ -60,6 +61,32 @@ int weft_id_parse(const char *text, weft_id *ret_id)
 	if (ret_id)
 		*ret_id = (weft_id)part[0] << 52 | (weft_id)part[1] << 32 | (weft_id)part[2] << 20 | part[3];
 	return 0;
+}
+
+int wf_id_fail(int err, weft_id id)
+{
+	uint32_t process = weft_id_split(id).process;
+	bool far = id >> 32 != wf_process_id >> 32;
+	char text[64];
+
+	weft_id_print(id, text, sizeof(text));
+	switch (err) {
+	case -ESRCH:
+	case -ECONNRESET:
+		if (far && !wf_peer_at(process))
+			return weft_fail(err, "%s: the job has no process %u", text, process);
+		if (far && wf_peer_died(process))
+			return weft_fail(err, "%s: process %u is gone", text, process);
+		if (far ? wf_far_lives(id) : wf_id_lives(id))
+			return weft_fail(err, "%s: its port was closed", text);
+		return weft_fail(err, "%s: nobody of that id is there", text);
+	case -EPROTO:
+		return weft_fail(err, "%s: the port there speaks another protocol", text);
+	case -ENOMEM:
+		return far ? weft_fail(err, "%s: process %u has no memory for a mailbox from here", text, process) : err;
+	default:
+		return err;
+	}
 }
 
 int weft_id_distance(weft_id id)

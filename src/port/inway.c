@@ -52,11 +52,11 @@ void wf_reader_room(struct wf_reader *r)
 		wf_frame_send(w->peer, WF_F_ROOM, &f, sizeof(f));
 }
 
-static void answer(struct wf_inway *w, uint32_t what, int err)
+static void say_closed(struct wf_inway *w)
 {
-	struct wf_f_way f = { .key = w->key, .who = w->who, .err = err };
+	struct wf_f_way f = { .key = w->key, .who = w->who };
 
-	wf_frame_send(w->peer, what, &f, sizeof(f));
+	wf_frame_send(w->peer, WF_F_CLOSED, &f, sizeof(f));
 }
 
 static struct wf_inway *find_locked(struct wf_peer *peer, uint32_t key, uint32_t who)
@@ -215,12 +215,21 @@ static struct wf_inway *take(struct wf_peer *peer, const struct wf_f_ring *f)
 	return w;
 }
 
-static void refuse(struct wf_inway *w, int err)
+/* The last word about @w, which is free before it is said: whoever hears it may use the key again at once. */
+static void end(struct wf_inway *w, uint32_t what, int err)
 {
-	answer(w, WF_F_REFUSED, err);
+	struct wf_f_way f = { .key = w->key, .who = w->who, .err = err };
+	struct wf_peer *peer = w->peer;
+
 	wf_lock(&inways_lock);
 	unlist_locked(w);
 	wf_unlock(&inways_lock);
+	wf_frame_send(peer, what, &f, sizeof(f));
+}
+
+static void refuse(struct wf_inway *w, int err)
+{
+	end(w, WF_F_REFUSED, err);
 }
 
 /* A port that is not open yet and whose protocol nobody here knows: the other may write; it will be read when the port opens. */
@@ -331,10 +340,7 @@ static bool read_out(struct wf_inway *w)
 
 static void finish(struct wf_inway *w)
 {
-	answer(w, WF_F_GONE, 0);
-	wf_lock(&inways_lock);
-	unlist_locked(w);
-	wf_unlock(&inways_lock);
+	end(w, WF_F_GONE, 0);
 	atomic_fetch_sub_explicit(&ending, 1, memory_order_relaxed);
 }
 
@@ -394,7 +400,7 @@ void wf_inways_closed(struct weft_port *p, weft_id id, weft_ctx context)
 		if (w->state == WF_IN_OPEN) {           /* its process may have died, too */
 			w->id = id;
 			w->state = WF_IN_CLOSED;
-			answer(w, WF_F_CLOSED, 0);
+			say_closed(w);
 		}
 		wf_unlock(&inways_lock);
 	}

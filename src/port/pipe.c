@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "mem/buf.h"
+#include "mem/bury.h"
 #include "net/local/peer.h"
 
 #define EARLY 2                 /* pipes to one process that hold what nobody has taken yet */
@@ -25,6 +26,8 @@ static struct wf_pipe *pipe_new(void)
 		wf_buf_release(p->head_buf);
 		goto undo;
 	}
+	wf_buf_stands(p->head_buf, true);
+	wf_buf_stands(p->data_buf, true);
 	p->head = p->head_buf->data;
 	p->data = p->data_buf->data;
 	memset(p->head, 0, sizeof(*p->head));

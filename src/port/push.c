@@ -168,6 +168,18 @@ static size_t fill_chunk(struct wf_push *u)
 	return n;
 }
 
+/* [busy] As many chunks as are free. True: some were. */
+static bool fill(struct wf_push *u)
+{
+	bool moved = false;
+
+	while (fill_chunk(u)) {
+		wake_reader(u);
+		moved = true;
+	}
+	return moved;
+}
+
 /* [busy] The buffer to who has taken the message. */
 static void hand_over(struct wf_push *u)
 {
@@ -249,11 +261,42 @@ static bool taken_back_locked(struct wf_push *u)
 	return u->req && atomic_load_explicit(&u->ticket->word, memory_order_relaxed) == wf_ticket_word(u->serial, WF_T_CANCELLED, 0);
 }
 
+/* [busy, wf_user_lock; both go] The end of a push: with @err, or as its sender said. */
+static void retire_with_locked(struct wf_push *u, int err)
+{
+	if (taken_back_locked(u))
+		err = u->req->cancel;
+	else if (u->handed)
+		err = 0;                /* the buffer went to a receive that had matched it: what became of that is another matter */
+	finish_locked(u, err);
+	wf_unlock(&u->busy);            /* before others may have it */
+	retire_locked(u);
+	wf_unlock(&wf_user_lock);
+}
+
+/* [busy, which goes] What could be done was. True: it is over. */
+static bool settle(struct wf_push *u, bool *ret_moved)
+{
+	wf_lock(&wf_user_lock);         /* who cancels does so under it, and leaves the end to us while we copy from the memory */
+	if (taken_back_locked(u)) {
+		*ret_moved = true;
+		retire_with_locked(u, 0);
+		return true;
+	}
+	if (u->req && u->written == u->len && !u->sync) {       /* its memory is free */
+		finish_locked(u, 0);
+		*ret_moved = true;
+	}
+	wf_unlock(&u->busy);
+	wf_unlock(&wf_user_lock);
+	return false;
+}
+
 bool wf_push_go(struct wf_push *u, bool *ret_moved)
 {
 	uint64_t word = atomic_load_explicit(&u->ticket->word, memory_order_acquire);           /* K1 */
 	uint32_t state = (uint32_t)word & 0xff;
-	bool moved = false, taken = state == WF_T_TAKEN, over;
+	bool moved = false, taken = state == WF_T_TAKEN;
 	int err = 0;
 
 	if (word >> 32 != u->serial || state < WF_T_OPEN || state > WF_T_REFUSED) {
@@ -276,41 +319,28 @@ bool wf_push_go(struct wf_push *u, bool *ret_moved)
 		if (u->buffer) {
 			if (taken && !atomic_load_explicit(&u->ticket->ready, memory_order_relaxed)) {
 				hand_over(u);
-				moved = true;
-			}
-		} else if (u->len && u->written < u->len && (u->pipe || open_pipe(u, taken))) {
-			while (fill_chunk(u)) {
 				wake_reader(u);
 				moved = true;
 			}
+		} else if (u->len && u->written < u->len && (u->pipe || open_pipe(u, taken))) {
+			moved = fill(u);
 		}
-		if (moved)
-			wake_reader(u);
 		*ret_moved |= moved;
-		wf_lock(&wf_user_lock);         /* who cancels does so under it, and leaves the end to us while we copy from the memory */
-		over = taken_back_locked(u);
-		if (!over && u->req && u->written == u->len && !u->sync) {      /* its memory is free */
-			finish_locked(u, 0);
-			*ret_moved = true;
-		}
-		if (!over) {
-			wf_unlock(&u->busy);
-			wf_unlock(&wf_user_lock);
-			return false;
-		}
-	} else {
-		wf_lock(&wf_user_lock);
+		return settle(u, ret_moved);
 	}
+	wf_lock(&wf_user_lock);
 	*ret_moved = true;
-	if (u->req && taken_back_locked(u))
-		err = u->req->cancel;
-	else if (u->handed)
-		err = 0;                /* the buffer went to a receive that had matched it: what became of that is another matter */
-	finish_locked(u, err);
-	wf_unlock(&u->busy);            /* before others may have it */
-	retire_locked(u);
-	wf_unlock(&wf_user_lock);
+	retire_with_locked(u, err);
 	return true;
+}
+
+void wf_push_begin(struct wf_push *u)
+{
+	bool moved = false;
+
+	if (u->pipe)
+		fill(u);
+	settle(u, &moved);
 }
 
 void wf_pushes_reap(void)

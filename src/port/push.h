@@ -75,6 +75,8 @@ void wf_push_put_locked(struct wf_push *u);
 void wf_push_announced_locked(struct wf_push *u);       /* [wf_user_lock] about to be published: it is to be looked after */
 void wf_push_unticket_locked(struct wf_push *u);        /* [wf_user_lock] its pipe and its ticket are free */
 bool wf_push_go(struct wf_push *u, bool *ret_moved);    /* [busy, which goes] What can be done now. True: it is over */
+/* [busy, which goes] It was announced a moment ago: its bytes go before anything is looked at. What came of it meanwhile is for the next step. */
+void wf_push_begin(struct wf_push *u);
 void wf_pushes_reap(void);                              /* [no lock] what was answered and nobody waits for: tickets and pipes to be used again */
 
 #endif

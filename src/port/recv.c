@@ -322,36 +322,43 @@ int weft_recv(struct weft_port *at, weft_id from, uint64_t tag, void *data, size
 	return recv_slow(at, from, want, data, cap, until, ret_st);
 }
 
-/* The hot path for buffers: a thread at its own port, and the next cell brings one. True: taken. */
-static bool recv_buf_hot(struct weft_port *p, const struct wf_head *want, weft_time until, struct weft_buf **ret_buf,
-			 struct weft_status *ret_st)
+/* A cell that brings a buffer of another process: what it says, each word loaded once. False: something else. */
+static inline bool cell_flown(const struct wf_reader *rd, const struct wf_cell *c, struct wf_cell_words *w, struct wf_flight *f)
 {
-	struct wf_incoming in;
+	wf_cell_hot(rd, c, w);
+	wf_flight_get(c->body, f);
+	return *(const volatile uint16_t *)&c->kind == WF_FLOWN && rd->starved && w->src >> 32 == rd->process;
+}
+
+/* The hot path for buffers: a thread at its own port, and the next cell brings one. True: taken. */
+static inline bool recv_buf_hot(struct weft_port *p, const struct wf_head *want, weft_time until, struct weft_buf **ret_buf,
+				struct weft_status *ret_st)
+{
+	struct wf_cell_words w;
 	struct wf_reader *rd;
+	struct wf_flight f;
 	struct wf_cell *c;
 	bool taken = false;
 
 	wf_door_enter_owner(&p->door);
 	wf_cool_locked();
 	c = p->native.wants | p->native.arrivals ? NULL : next_hot_locked(p, until, &rd);
-	if (c && *(const volatile uint16_t *)&c->kind == WF_FLOWN && wf_cell_read(rd, c, false, &in) == 0 && in.kind == WF_FLOWN &&
-	    wf_matches(want, in.src, in.tag) && wf_incoming_land(&in) == 0) {
+	if (c && cell_flown(rd, c, &w, &f) && wf_matches(want, w.src, w.tag) && wf_buf_land(rd->process, &f, w.len, ret_buf) == 0) {
 		wf_user_acquires(&p->ring);
-		*ret_buf = in.buf;
 		if (ret_st)
-			*ret_st = (struct weft_status){ .flags = in.flags & WF_MSG_SHARED ? WEFT_ST_SHARED : 0, .from = in.src, .tag = in.tag,
-							.len = in.len, .index = in.index, .buf = in.buf };
+			*ret_st = (struct weft_status){ .flags = wf_buf_is_shared(*ret_buf) ? WEFT_ST_SHARED : 0, .from = w.src, .tag = w.tag,
+							.len = w.len, .index = w.index, .buf = *ret_buf };
 		p->received++;
-		p->received_bytes += in.len;
-		wf_cell_done(rd, &in);
+		p->received_bytes += w.len;
+		wf_ring_advance(rd);
 		taken = true;
 	}
 	wf_door_leave_owner(&p->door);
 	return taken;
 }
 
-int weft_buf_recv(struct weft_port *at, weft_id from, uint64_t tag, weft_time until, struct weft_buf **ret_buf,
-		  struct weft_status *ret_st)
+WF_SLOW static int recv_buf_slow(struct weft_port *at, weft_id from, uint64_t tag, weft_time until, struct weft_buf **ret_buf,
+				 struct weft_status *ret_st)
 {
 	struct weft_op op = { .size = sizeof(op), .flags = WEFT_ALLOC, .peer = from, .tag = tag };
 	unsigned char want[WEFT_MATCH_HEAD_MAX];
@@ -360,20 +367,9 @@ int weft_buf_recv(struct weft_port *at, weft_id from, uint64_t tag, weft_time un
 	struct wf_target t = { .mem = &mem, .flags = WEFT_ALLOC, .st = &st };
 	int r;
 
-	if (!ret_buf)
-		return weft_fail(-EINVAL, "ret_buf is NULL");
-	r = recv_prepare(&at, "weft_buf_recv");
-	if (r == 0 && at->proto && at->proto->head_len)
-		r = weft_fail(-EINVAL, "the port speaks %s: its header goes by weft_recv_post", at->proto->name);
-	if (r == 0)
-		r = wf_want_of(at, &op, want);
-	if (r == 0 && wf_peers_on() && at == wf_self.port) {
-		struct wf_head h;
-
-		memcpy(&h, want, sizeof(h));
-		if (recv_buf_hot(at, &h, until, ret_buf, ret_st))
-			return 0;
-	}
+	if (at->proto && at->proto->head_len)
+		return weft_fail(-EINVAL, "the port speaks %s: its header goes by weft_recv_post", at->proto->name);
+	r = wf_want_of(at, &op, want);
 	if (r == 0)
 		r = recv_wait(at, want, &t, until);
 	if (r < 0)
@@ -382,6 +378,23 @@ int weft_buf_recv(struct weft_port *at, weft_id from, uint64_t tag, weft_time un
 	if (ret_st)
 		*ret_st = st;
 	return 0;
+}
+
+int weft_buf_recv(struct weft_port *at, weft_id from, uint64_t tag, weft_time until, struct weft_buf **ret_buf,
+		  struct weft_status *ret_st)
+{
+	struct wf_head want = { .src = from, .tag = tag, .ignore = tag == WEFT_ANY_TAG ? UINT64_MAX : 0 };
+	int r;
+
+	if (wf_unlikely(!ret_buf))
+		return weft_fail(-EINVAL, "ret_buf is NULL");
+	r = recv_prepare(&at, "weft_buf_recv");
+	if (wf_unlikely(r < 0))
+		return r;
+	if (wf_likely(at == wf_self.port && from && (from >> 52 != 0xfff || from == WEFT_ANY)) && wf_peers_on() &&
+	    recv_buf_hot(at, &want, until, ret_buf, ret_st))
+		return 0;
+	return recv_buf_slow(at, from, tag, until, ret_buf, ret_st);
 }
 
 /* A message that a probe took, to the memory of @op. */

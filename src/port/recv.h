@@ -12,11 +12,14 @@ void wf_recv_again(struct weft_req *r);
 void wf_recv_landed(struct weft_req *r, int err);       /* [no lock] one of another process was fetched; its port was pinned */
 void wf_recv_resume(struct weft_req *r);        /* [callback runner] its memory is free again; its port was kept open */
 
-/* A receive that names @src will wait: its end shall be told. -ESRCH: it has ended already. */
+/* [inside its port, or behind that] A receive that names @src will wait: its end shall be told. -ESRCH: it has ended already. */
 static inline int wf_watch(weft_id src)
 {
-	struct weft_port *p = wf_port_by_id(src);
+	struct weft_port *p;
 
+	if (wf_far_watched(src))
+		return 0;
+	p = wf_port_by_id(src);
 	if (wf_unlikely(!p) && wf_peers_on() && src >> 32 != wf_process_id >> 32)
 		return wf_far_watch(src);
 	if (wf_unlikely(!p || atomic_load_explicit(&p->id, WF_DEPENDS) != src))

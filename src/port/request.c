@@ -6,6 +6,7 @@
 
 #include "port/far.h"
 #include "port/listener.h"
+#include "port/table.h"
 #include "port/tell.h"
 
 struct wf_lock wf_user_lock;
@@ -143,6 +144,14 @@ bool wf_req_repeat_locked(struct weft_req *r, const struct weft_status *st, bool
 	tell(r, st);
 	r->carrier = next;
 	return true;
+}
+
+void wf_req_say(const struct weft_req *r)
+{
+	if (r->st.err == -ECANCELED)
+		weft_fail(r->st.err, "it was cancelled");
+	else if (r->st.from && r->st.from != WEFT_ANY)
+		wf_id_fail(r->st.err, r->st.from);
 }
 
 static void leave_sender(struct weft_req *r)

@@ -93,11 +93,15 @@ static inline void wf_req_put(struct weft_req *r)
 	wf_slab_put(WF_SLAB_REQ, r);
 }
 
+void wf_req_say(const struct weft_req *r);      /* it has failed: the words, for who collects it */
+
 /* [any] Takes an ended request's result and releases it. Answers st.err. */
 static inline int wf_req_collect(struct weft_req *r, struct weft_status *ret_st)
 {
 	int err = r->st.err;
 
+	if (wf_unlikely(err < 0))
+		wf_req_say(r);
 	wf_user_acquires(r);
 	if (ret_st)
 		*ret_st = r->st;

@@ -16,6 +16,12 @@ struct wf_self {
 	weft_id last_to;
 	struct wf_way *last_way;
 	uint16_t last_who;
+	struct {                        /* the id of another process it last asked to be told of, and by what it knows that it lives */
+		weft_id id;
+		struct wf_peer *peer;
+		struct wf_board *board;
+		uint64_t word;
+	} watch;
 	uint32_t claims;                /* of cells of other processes, by CAS */
 	uint32_t owns;                  /* ports it has opened OWNED */
 	uint32_t cold;                  /* receives left until its name is taken out of its own mailbox; 0: is not there */

@@ -67,7 +67,7 @@ static int find(struct outgoing *o)
 	if (o->context)
 		return wf_route(o->id, o->context, o->from->proto, &o->to, &o->who);
 	o->to = wf_port_find(o->id, &o->who);
-	return o->to ? 0 : weft_fail(-ESRCH, "no thread, process or port of that id");
+	return o->to ? 0 : wf_id_fail(-ESRCH, o->id);
 }
 
 /* The eager way to another process; a route that was stale is looked for once more. */
@@ -81,7 +81,7 @@ static int enter_far(struct outgoing *o)
 	r = find(o);
 	if (r == 0)
 		r = wf_far_eager(o, 0);
-	return r == -ESRCH ? weft_fail(r, "no thread, process or port of that id") : r;
+	return r == -ESRCH || r == -EPROTO ? wf_id_fail(r, o->id) : r;
 }
 
 /* Writes the message, or an announcement of it, into the mailbox: 0, or as refused(). */
@@ -132,7 +132,7 @@ static int spill(struct outgoing *o, struct weft_req *r)
 	t = atomic_load_explicit(&ring->tail, memory_order_acquire);
 	if (t & WF_TAIL_CLOSED || WF_TAIL_INCARNATION(t) != o->who) {
 		wf_unlock(&to->spill_lock);
-		return weft_fail(-ESRCH, "the port was closed");
+		return wf_id_fail(-ESRCH, o->id);
 	}
 	if (t & WF_TAIL_FROZEN ||
 	    (!(t & WF_TAIL_SPILLED) &&

@@ -84,4 +84,7 @@ void wf_port_each(void (*f)(struct weft_port *p, void *arg), void *arg);
 void wf_port_listed(struct weft_port *p, bool in);
 void wf_table_show(struct wf_roots *roots);
 
+/* [any] id.c: says why nothing goes to @id, or why what was on its way there has ended. Answers @err. */
+int wf_id_fail(int err, weft_id id);
+
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "mem/buf.h"
+#include "mem/bury.h"
 
 #define TICKETS_AT_ONCE 32
 
@@ -29,6 +30,7 @@ static void more_tickets_locked(void)
 		free(rooms);
 		return;
 	}
+	wf_buf_stands(b, true);
 	memset(b->data, 0, b->len);
 	for (int i = 0; i < TICKETS_AT_ONCE; i++) {
 		rooms[i].ticket = (struct wf_ticket *)b->data + i;

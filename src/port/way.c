@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mem/bury.h"
 #include "mem/segment.h"
 #include "port/context.h"
 #include "port/deliver.h"
@@ -137,8 +138,10 @@ static void put_buffers(struct wf_way *w)
 	struct weft_buf **b[] = { &w->box_buf, &w->cells_buf, &w->arena_buf };
 
 	for (int i = 0; i < 3; i++) {
-		if (*b[i])
+		if (*b[i]) {
+			wf_buf_stands(*b[i], false);
 			wf_buf_release(*b[i]);
+		}
 		*b[i] = NULL;
 	}
 	atomic_store_explicit(&w->arena, NULL, memory_order_relaxed);
@@ -154,6 +157,8 @@ static int get_buffers(struct wf_way *w)
 		put_buffers(w);
 		return weft_fail(-ENOMEM, "no memory for a mailbox of another process");
 	}
+	wf_buf_stands(w->box_buf, true);
+	wf_buf_stands(w->cells_buf, true);
 	w->box = w->box_buf->data;
 	w->cells = w->cells_buf->data;
 	memset(w->box, 0, sizeof(*w->box));
@@ -201,7 +206,7 @@ static int make_locked(struct wf_peer *peer, bool met, weft_id id, weft_ctx cont
 	w->peer = peer;
 	w->strong = true;               /* until it is met */
 	w->proto = proto;
-	w->told = false;
+	w->told = w->gone = false;
 	w->user = NULL;
 	atomic_store_explicit(&w->solo, NULL, memory_order_relaxed);
 	atomic_store_explicit(&w->face, &blind, memory_order_relaxed);
@@ -256,6 +261,7 @@ int wf_far_watch(weft_id id)
 	struct wf_board *b;
 	struct wf_face *face;
 	uint32_t local = (uint32_t)id & (WF_SLOTS - 1);
+	uint64_t word;
 	int r = id >> 52 ? -ESRCH : wf_peer_get(process_of(id), &peer);
 
 	if (r == -EAGAIN)
@@ -265,7 +271,8 @@ int wf_far_watch(weft_id id)
 	if (!local)
 		return 0;               /* a process: the agent tells */
 	b = wf_peer_board(peer);
-	face = wf_face_of(b, (uint32_t)(atomic_load_explicit(&b->slot[local], memory_order_acquire) >> 12) - 1);
+	word = atomic_load_explicit(&b->slot[local], memory_order_acquire);
+	face = wf_face_of(b, (uint32_t)(word >> 12) - 1);
 	if (!face)
 		return -ESRCH;
 	if (!atomic_load_explicit(&face->watched, memory_order_relaxed)) {
@@ -273,7 +280,13 @@ int wf_far_watch(weft_id id)
 		atomic_store_explicit(&face->watched, 1, memory_order_relaxed);
 		wf_fence_slow();
 	}
-	return slot_lives(peer, id) ? 0 : -ESRCH;
+	if (!slot_lives(peer, id))
+		return -ESRCH;
+	wf_self.watch.id = id;
+	wf_self.watch.peer = peer;
+	wf_self.watch.board = b;
+	wf_self.watch.word = word;
+	return 0;
 }
 
 static void remember(weft_id id, weft_ctx context, struct wf_way *w, uint16_t who)
@@ -308,12 +321,12 @@ int wf_way_find(weft_id id, weft_ctx context, const struct weft_proto *proto, st
 		return 0;
 	}
 	if (id >> 52)
-		return weft_fail(-ESRCH, "no thread, process or port of that id");
+		return wf_id_fail(-ESRCH, id);
 	met = wf_peer_get(process_of(id), &peer);
 	if (met < 0 && met != -EAGAIN)
-		return met;
+		return met == -ESRCH ? wf_id_fail(met, id) : met;
 	if (met == 0 && !slot_lives(peer, id))
-		return weft_fail(-ESRCH, "no thread, process or port of that id");
+		return wf_id_fail(-ESRCH, id);
 	wf_lock(&ways_lock);
 	/* Again, and under the lock that wf_ways_joined and wf_ways_dead pass: they have run, or they will find this way. */
 	state = atomic_load_explicit(&peer->state, memory_order_acquire);
@@ -441,6 +454,7 @@ static int make_arena(struct wf_way *w, uint16_t who)
 		c.cell->len = c.cell->index = 0;
 		c.cell->src = c.cell->tag = 0;
 		memcpy(c.cell->body + (w->proto ? WF_HEAD_ROOM : 0), &at, sizeof(at));      /* where a payload is looked for */
+		wf_buf_stands(b, true);
 		w->arena_buf = b;
 		/* release: that its cell comes before those of what lies in it. */
 		atomic_store_explicit(&w->arena, b->data, memory_order_release);
@@ -622,11 +636,56 @@ void wf_way_attached(struct wf_peer *peer, const struct wf_f_attached *f)
 	wf_way_flush(w);
 }
 
-/* What ended it is said once: said again it means no way. */
-static void renumber(struct wf_way *w)
+/* Every cell of a shut way that was claimed has been published: no thread of ours writes there any more. */
+static bool is_quiet(struct wf_way *w)
 {
-	w->who = (uint16_t)((w->who + 1) & 0xfff);
-	atomic_store_explicit(&w->tail, WF_WAY_SHUT | (uint64_t)w->who << 48, memory_order_relaxed);
+	uint32_t end = (uint32_t)atomic_load_explicit(&w->tail, memory_order_acquire);
+
+	for (uint32_t pos = end - WF_WAY_CELLS; pos != end; pos++) {
+		uint32_t seq = atomic_load_explicit(&w->cells[pos % WF_WAY_CELLS].seq, memory_order_acquire);
+
+		if (seq != pos + 1 && (seq || pos < end))       /* 0 in one never used: its position lies before the first */
+			return false;
+	}
+	return true;
+}
+
+/* Its memory goes back. What ended it is said once: said again it means no way, nor the one that is made of it next. */
+static void retire(struct wf_way *w, uint32_t who)
+{
+	bool it;
+
+	wf_lock(&wf_user_lock);
+	wf_lock(&ways_lock);
+	it = w->who == who && w->box_buf && atomic_load_explicit(&w->tail, memory_order_relaxed) & WF_WAY_SHUT;
+	if (it) {
+		w->gone = false;
+		w->who = (uint16_t)((w->who + 1) & 0xfff);
+		atomic_store_explicit(&w->tail, WF_WAY_SHUT | (uint64_t)w->who << 48, memory_order_relaxed);
+		put_buffers(w);
+		w->next = free_ways;
+		free_ways = w;
+	}
+	wf_unlock(&ways_lock);
+	wf_unlock(&wf_user_lock);
+}
+
+/* The reader says that it has read all. If a cell is still being written that is a lie: the memory stays until it is published. */
+static void gone(struct wf_way *w, uint32_t who)
+{
+	bool shut;
+
+	wf_lock(&ways_lock);
+	shut = w->who == who && w->box_buf && atomic_load_explicit(&w->tail, memory_order_relaxed) & WF_WAY_SHUT;
+	if (shut)
+		w->gone = true;
+	wf_unlock(&ways_lock);
+	if (!shut)
+		return;
+	if (is_quiet(w))
+		retire(w, who);
+	else
+		atomic_store_explicit(&dying, true, memory_order_relaxed);
 }
 
 void wf_way_told(struct wf_peer *peer, uint32_t what, const struct wf_f_way *f)
@@ -639,9 +698,8 @@ void wf_way_told(struct wf_peer *peer, uint32_t what, const struct wf_f_way *f)
 	case WF_F_REFUSED:
 		/* Only of one that waits: nobody has written into it. */
 		if (atomic_load_explicit(&w->tail, memory_order_relaxed) & WF_WAY_WAITS) {
-			shut(w, w->who, f->err < 0 && f->err > -4096 ? f->err : -ESRCH);
-			renumber(w);
-			recycle(w);
+			shut(w, (uint16_t)f->who, f->err < 0 && f->err > -4096 ? f->err : -ESRCH);
+			retire(w, f->who);
 		}
 		break;
 	case WF_F_CLOSED:
@@ -649,10 +707,7 @@ void wf_way_told(struct wf_peer *peer, uint32_t what, const struct wf_f_way *f)
 		tell_way(w, WF_F_SHUT, (uint32_t)atomic_load_explicit(&w->tail, memory_order_acquire));
 		break;
 	case WF_F_GONE:
-		if (atomic_load_explicit(&w->tail, memory_order_relaxed) & WF_WAY_SHUT) {
-			renumber(w);
-			recycle(w);
-		}
+		gone(w, f->who);
 		break;
 	default:
 		wf_way_flush(w);
@@ -703,21 +758,7 @@ void wf_ways_end(uint32_t process, int err)
 	wf_ways_bury();
 }
 
-/* Every cell of a shut way that was claimed has been published: no thread of ours writes there any more. */
-static bool is_quiet(struct wf_way *w)
-{
-	uint32_t end = (uint32_t)atomic_load_explicit(&w->tail, memory_order_acquire);
-
-	for (uint32_t pos = end - WF_WAY_CELLS; pos != end; pos++) {
-		uint32_t seq = atomic_load_explicit(&w->cells[pos % WF_WAY_CELLS].seq, memory_order_acquire);
-
-		if (seq != pos + 1 && (seq || pos < end))       /* 0 in one never used: its position lies before the first */
-			return false;
-	}
-	return true;
-}
-
-/* Nobody reads them: nobody will say that they are gone. */
+/* Of the dead nobody reads them, and nobody will say that they are gone; and those of which that was said too early. */
 int wf_ways_bury(void)
 {
 	int left = 0;
@@ -730,12 +771,14 @@ int wf_ways_bury(void)
 		if (!w)
 			break;
 		if (!w->box_buf || !(atomic_load_explicit(&w->tail, memory_order_relaxed) & WF_WAY_SHUT) ||
-		    (w->told && !wf_peer_died(w->peer->process)))
+		    (w->told && !w->gone && !wf_peer_died(w->peer->process)))
 			continue;
-		if (is_quiet(w))
-			recycle(w);
-		else
+		if (!is_quiet(w))
 			left++;
+		else if (w->gone)
+			retire(w, w->who);
+		else
+			recycle(w);
 	}
 	if (left)
 		atomic_store_explicit(&dying, true, memory_order_relaxed);

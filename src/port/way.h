@@ -82,6 +82,7 @@ struct wf_way {
 	bool told;                                      /* RING was sent */
 	struct wf_node owing;                           /* in the list of ways with a backlog */
 	/* under ways_lock */
+	bool gone;                                      /* its reader says so, and a thread still writes to it */
 	struct wf_way *next;
 };
 
@@ -225,7 +226,7 @@ bool wf_ways_owe(void);
 
 /* [listener] All ways to a process that is dead or cannot be met: what is pending on them ends. */
 void wf_ways_end(uint32_t process, int err);
-int wf_ways_bury(void);                         /* [listener] those to the dead whose memory a thread may still write to: how many are left */
+int wf_ways_bury(void);                         /* [listener] those that nobody reads, whose memory a thread may still write to: how many are left */
 bool wf_ways_joined(struct wf_peer *peer);      /* it is there: tell it of the ways that wait for it. False: not of all */
 
 /* [any] Does @id, of another process, live? A hint, as everything about others is; of one that has not joined yet: true. */
@@ -233,6 +234,17 @@ bool wf_far_lives(weft_id id);
 
 /* A receive or a port waits for far @id in particular: its end shall be told. -ESRCH: has ended. */
 int wf_far_watch(weft_id id);
+
+/* [inside a port, or behind that] Far @id is the last this thread asked to be told of, and still lives: its slot says what it said then, so that
+ * watched is set and will be looked at when the slot is emptied. Relaxed: who deals with its end or with its process's comes into every port, and
+ * whoever is inside behind him sees what he saw. */
+static inline bool wf_far_watched(weft_id id)
+{
+	if (wf_self.watch.id != id || atomic_load_explicit(&wf_self.watch.peer->state, memory_order_relaxed) != WF_PEER_MET ||
+	    atomic_load_explicit(&wf_self.watch.peer->board, memory_order_relaxed) != wf_self.watch.board)
+		return false;
+	return atomic_load_explicit(&wf_self.watch.board->slot[id & (WF_SLOTS - 1)], memory_order_relaxed) == wf_self.watch.word;
+}
 
 void wf_ways_show(struct wf_roots *roots);
 

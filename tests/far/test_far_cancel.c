@@ -159,18 +159,6 @@ FAR(cancelling_a_send_to_a_dead_process_gives_the_peers_error, 2)
 	free(mem);
 }
 
-struct waiter {
-	struct weft_req *req;
-	int result;
-};
-
-static void waiter_wait(void *arg)
-{
-	struct waiter *w = arg;
-
-	w->result = weft_req_wait(&w->req, WEFT_FOREVER, NULL);
-}
-
 FAR(cancel_may_run_while_another_thread_waits_for_the_request, 2)
 {
 	uint64_t v = 1, got = 0;

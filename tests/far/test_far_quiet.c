@@ -1,7 +1,11 @@
-/* test_far_quiet.c - what a process of a job does not do: use the processor while it waits, keep what it no longer needs, touch what is the program's. */
+/* test_far_quiet.c - what a process of a job does not do: use the processor while it waits, keep what it no longer needs, touch
+ * what is the program's.
+ */
 #include "pair.h"
 
 #include <sys/resource.h>
+
+#include "mem/share.h"
 
 enum { FILES = 256 };
 
@@ -107,38 +111,40 @@ FAR(weft_installs_no_signal_handler_and_changes_no_mask, 2)
 	}
 }
 
+static bool all_home(void)
+{
+	size_t away, here;
+
+	wf_share_collect();
+	wf_share_count(&away, &here);
+	return away == 0;
+}
+
 /* Fewer than a chain of them: they go home because the one who put them goes to sleep. */
 FAR(buffers_that_were_put_are_home_while_the_one_who_put_them_sleeps, 2)
 {
 	enum { N = 3 };
+	struct weft_buf *buf = NULL;
 	uint64_t v = 1;
 
 	far_join(0);
-	EACH_WAY(lends) {
+	EACH_WAY(gives) {
 		weft_id peer = far_id(1 - far_rank);
-		struct weft_buf *buf[N] = { NULL };
 
 		for (int i = 0; i < N; i++)
-			if (lends) {
-				struct weft_req *req = NULL;
-
-				MUST_OK(weft_buf_get(5000, 0, &buf[i]));
-				CHECK(weft_send_post(NULL, WEFT(op, .flags = WEFT_KEEP, .peer = peer, .tag = 1, .buf = buf[i]), &req) >= 0);
-				CHECK_OK(weft_req_wait(&req, SOON, NULL));
+			if (gives) {
+				MUST_OK(weft_buf_get(5000, 0, &buf));
+				CHECK_OK(weft_buf_send(NULL, peer, 1, buf, SOON));
 			} else {
-				MUST_OK(weft_buf_recv(NULL, peer, 1, SOON, &buf[i], NULL));
+				MUST_OK(weft_buf_recv(NULL, peer, 1, SOON, &buf, NULL));
+				CHECK_OK(weft_buf_put(buf));
 			}
-		for (int i = 0; i < N; i++)
-			if (lends) {
-				EVENTUALLY(weft_buf_state(buf[i]) == WEFT_BUF_IDLE);
-				CHECK_OK(weft_buf_put(buf[i]));
-			} else {
-				CHECK_OK(weft_buf_put(buf[i]));
-			}
-		if (lends)
+		if (gives) {
+			EVENTUALLY(all_home());
 			CHECK_OK(weft_send(NULL, peer, 2, &v, 8, SOON));
-		else
+		} else {
 			CHECK_NEXT(NULL, peer, 2, 1);
+		}
 	}
 	far_leave();
 }

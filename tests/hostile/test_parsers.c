@@ -325,6 +325,41 @@ TEST(frames_of_a_liar_break_nothing)
 	told("frames", n, since);
 }
 
+/* Else the writer would write into what has become somebody's buffer. */
+TEST(a_ring_said_to_be_gone_keeps_its_memory_while_a_cell_of_it_is_written)
+{
+	struct wf_f_attached attached = { .face = 3, .gate = UINT64_C(7) << 32 | WF_GATE_OPEN };
+	weft_id id = (weft_id)LIAR << 32 | 1;
+	struct wf_claimed c;
+	struct wf_f_way f;
+	struct wf_way *w;
+	uint16_t who;
+
+	setup();
+	for (int round = 0; round < 3; round++) {
+		atomic_store(&liar_board->slot[1], UINT64_C(4) << 12);
+		atomic_store(&liar_board->face[3].gate, attached.gate);
+		MUST_OK(wf_way_find(id, 0, NULL, &w, &who));
+		f = (struct wf_f_way){ .key = attached.key = w->key, .who = attached.who = who };
+		say(WF_F_ATTACHED, &attached, sizeof(attached));
+		MUST_EQ(wf_way_claim(w, who, 0, 0, &c), WF_CLAIMED);
+		f.pos = 0;
+		say(WF_F_CLOSED, &f, sizeof(f));
+		for (int i = 0; i < 3; i++) {
+			say(WF_F_GONE, &f, sizeof(f));
+			wf_host_attend();
+			CHECK(w->box_buf && w->cells_buf);
+		}
+		memset(c.cell->body, 1, sizeof(c.cell->body));
+		c.cell->kind = WF_VOID;
+		wf_way_publish(w, &c);
+		wf_host_attend();
+		CHECK(!w->box_buf && !w->cells_buf);
+		liar_listens();
+		still_well();
+	}
+}
+
 TEST(flights_of_a_liar_land_nowhere)
 {
 	uint64_t n = test_scaled(1000000), landed = 0;

@@ -275,4 +275,17 @@ static inline void mate_stop(struct mate *m)
 	pthread_cond_destroy(&m->turn);
 	pthread_mutex_destroy(&m->lock);
 }
+
+/* What a mate does that waits for a request. */
+struct waiter {
+	struct weft_req *req;
+	int result;
+};
+
+static inline void waiter_wait(void *arg)
+{
+	struct waiter *w = arg;
+
+	w->result = weft_req_wait(&w->req, WEFT_FOREVER, NULL);
+}
 #endif

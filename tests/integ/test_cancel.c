@@ -168,18 +168,6 @@ TEST(cancelling_a_send_to_a_dead_peer_gives_the_peers_error)
 	job_end();
 }
 
-struct waiter {
-	struct weft_req *req;
-	int result;
-};
-
-static void waiter_wait(void *arg)
-{
-	struct waiter *w = arg;
-
-	w->result = weft_req_wait(&w->req, WEFT_FOREVER, NULL);
-}
-
 TEST(cancel_may_run_while_another_thread_waits_for_the_request)
 {
 	uint64_t v = 1, got = 0;

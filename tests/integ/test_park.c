@@ -162,8 +162,8 @@ static void sleeper_cancel(pthread_t t)
 	CHECK(result == PTHREAD_CANCELED);
 }
 
-/* AddressSanitizer ends the program when a cancelled thread unwinds through C frames (by longjmp): clang 14's always, gcc 12's now and then, by a failed
- * check of its own. */
+/* AddressSanitizer ends the program when a cancelled thread unwinds through C frames (by longjmp): clang 14's always, gcc 12's
+ * now and then, by a failed check of its own. */
 #if TEST_ASAN
 #define CANCELS_A_THREAD() SKIP("AddressSanitizer loses track of a cancelled thread's stack")
 #else

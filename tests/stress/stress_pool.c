@@ -5,7 +5,7 @@
  * a holder at both ends and in the middle: a second holder would break it. At the end the whole limit
  * must be to be had again.
  */
-#include "stamp.h"
+#include "throw.h"
 
 #include <sched.h>
 
@@ -102,24 +102,6 @@ static void run(void *(*fn)(void *))
 		MUST_OK(pthread_join(t[i], NULL));
 }
 
-/* Everything is home: all of the limit can be had, in one class and in another. */
-static void check_whole(void)
-{
-	static struct weft_buf *b[LIMIT / 65536 + 1];
-
-	for (size_t len = 65536; len <= (size_t)4 << 20; len *= 64) {
-		size_t n = 0;
-		int r;
-
-		while ((r = weft_buf_get(len, WEFT_RAIL_ANY, &b[n])) == 0)
-			n++;
-		CHECK_EQ(r, -EAGAIN);
-		CHECK_EQ(n, LIMIT / len);
-		while (n > 0)
-			CHECK_OK(weft_buf_put(b[--n]));
-	}
-}
-
 TEST(buffers_and_views_thrown_between_threads_are_neither_lost_nor_had_twice)
 {
 	MUST_OK(wf_pool_init(LIMIT));
@@ -134,7 +116,7 @@ TEST(buffers_and_views_thrown_between_threads_are_neither_lost_nor_had_twice)
 			CHECK_OK(weft_buf_put(b));
 		}
 	}
-	check_whole();
+	check_whole(LIMIT);
 	wf_pool_fini();
 }
 
@@ -190,7 +172,7 @@ TEST(of_several_puts_of_one_buffer_at_once_exactly_one_succeeds)
 	atomic_store(&arrivals, 0);
 	rounds = test_scaled(20000);
 	run(put_the_same);
-	check_whole();
+	check_whole(LIMIT);
 	wf_pool_fini();
 }
 
@@ -270,7 +252,7 @@ TEST(a_lent_buffer_is_idle_or_home_exactly_when_its_last_view_has_ended)
 	atomic_store(&arrivals, 0);
 	rounds = test_scaled(10000);
 	run(put_base_and_views);
-	check_whole();
+	check_whole(LIMIT);
 	wf_pool_fini();
 }
 
@@ -312,7 +294,7 @@ TEST(threads_pressing_against_the_limit_never_have_more_and_leave_all_of_it)
 	rounds = test_scaled(30000);
 	run(press_the_limit);
 	CHECK_EQ(atomic_load(&in_use), 0);
-	check_whole();
+	check_whole(LIMIT);
 	wf_pool_fini();
 }
 

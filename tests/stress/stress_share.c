@@ -4,7 +4,7 @@
  * Each carries a stamp at both ends and in the middle, written by its holder: a second holder would break it. At the
  * end everything has come home and the whole limit is to be had again.
  */
-#include "stamp.h"
+#include "throw.h"
 #include "unit/kin.h"
 
 enum { THREADS = 3, MOST_LETTERS = 200 };
@@ -151,24 +151,6 @@ static void *executioner(void *arg)
 	return NULL;
 }
 
-/* Everything is home: all of the limit can be had, in one class and in another. */
-static void check_whole(void)
-{
-	static struct weft_buf *b[LIMIT / 65536 + 1];
-
-	for (size_t len = 65536; len <= (size_t)4 << 20; len *= 64) {
-		size_t n = 0;
-		int r;
-
-		while ((r = weft_buf_get(len, WEFT_RAIL_ANY, &b[n])) == 0)
-			n++;
-		CHECK_EQ(r, -EAGAIN);
-		CHECK_EQ(n, LIMIT / len);
-		while (n > 0)
-			CHECK_OK(weft_buf_put(b[--n]));
-	}
-}
-
 static void market(void)
 {
 	uint32_t others = doomed ? processes - 1 : processes;
@@ -199,7 +181,7 @@ static void market(void)
 		wf_share_collect();
 	}
 	CHECK_EQ(kin_away(), 0);
-	check_whole();
+	check_whole(LIMIT);
 	/* The others may wait for what is in our hands: until all have all. */
 	atomic_fetch_add(&kin->count[2], 1);
 	while (atomic_load(&kin->count[2]) < others) {

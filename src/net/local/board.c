@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <weft/base.h>
 
+#include "mem/bury.h"
 #include "mem/segment.h"
 
 #define PAGE 4096u
@@ -34,6 +35,13 @@ static void *map_private(void *at)
 	return m;
 }
 
+static void close_own(void)
+{
+	if (wf_board_fd >= 0)
+		close(wf_board_fd);
+	wf_board_fd = -1;
+}
+
 int wf_board_make(void)
 {
 	uint32_t faces = 0, slots = 0;
@@ -50,9 +58,13 @@ int wf_board_make(void)
 		m = wf_segment_map(wf_board_fd, sizeof(struct wf_board), wf_board);
 	else
 		m = wf_board ? wf_board : map_private(NULL);
-	if (!m || reserve(0, PAGE) < 0)
+	if (!m) {
+		close_own();
 		return weft_fail(-ENOMEM, "no memory for the board");
-	wf_board = m;
+	}
+	wf_board = m;           /* from here on wf_board_blank undoes it */
+	if (reserve(0, PAGE) < 0)
+		return weft_fail(-ENOMEM, "no memory for the board");
 	blank = false;
 	atomic_store_explicit(&wf_board->faces, 0, memory_order_relaxed);
 	atomic_store_explicit(&wf_board->slots, 0, memory_order_relaxed);
@@ -72,9 +84,7 @@ void wf_board_blank(void)
 	/* In a child what was here is the parent's, and not mapped. Ports of this process point into it: blank memory takes its place. */
 	faces = parent_faces;
 	slots = parent_slots;
-	if (wf_board_fd >= 0)
-		close(wf_board_fd);
-	wf_board_fd = -1;
+	close_own();
 	if (!map_private(wf_board))
 		return;
 	blank = true;
@@ -129,6 +139,12 @@ int wf_board_faces(uint32_t faces)
 int wf_board_control(uint32_t process)
 {
 	return reserve(offsetof(struct wf_board, control) + process * sizeof(struct wf_control), sizeof(struct wf_control));
+}
+
+void wf_board_bury(struct wf_board *b)
+{
+	if (b)
+		(void)wf_blank(b, sizeof(*b));
 }
 
 struct wf_board *wf_board_map(int fd, uint32_t process)

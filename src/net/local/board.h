@@ -86,6 +86,9 @@ int wf_board_control(uint32_t process);
 /* Another process's board behind @fd, or NULL: not one, or of another make (words said). */
 struct wf_board *wf_board_map(int fd, uint32_t process);
 
+/* [any] One whose process is gone: no ports, nobody sleeps. Its memory is given back, its addresses stay. */
+void wf_board_bury(struct wf_board *b);
+
 static inline struct wf_face *wf_face_of(struct wf_board *b, uint32_t n)
 {
 	return n < atomic_load_explicit(&b->faces, memory_order_relaxed) && n < WF_FACES ? &b->face[n] : NULL;

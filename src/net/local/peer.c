@@ -304,8 +304,10 @@ bool wf_peers_owe(void)
 void wf_peers_close(void)
 {
 	for (uint32_t i = 1; i <= count; i++)
-		if (peers[i])
+		if (peers[i]) {
 			wf_peer_set_dead(i);
+			wf_board_bury(wf_peer_board(peers[i]));
+		}
 	count = 0;
 }
 
