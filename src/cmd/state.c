@@ -12,6 +12,9 @@
 #include "port/sample.h"
 #include "run.h"
 
+#define RECEIVES_AT "receives at "
+#define LINES_MOST 4                    /* that tell what one thread waits for */
+
 static void usage(FILE *to)
 {
 	fputs("weft state PID   ports, queues and who waits for whom in that process\n", to);
@@ -75,6 +78,15 @@ static int print_reasons(const struct weft_state *s, weft_id port)
 	return n;
 }
 
+/* Where a thread waits, by the text of an id. */
+static void print_place(const struct weft_state_item *i, const char *port)
+{
+	char who[WEFT_ID_TEXT];
+
+	name(i->who, who, sizeof(who));
+	printf("%s waits at %s", who, strcmp(who, port) != 0 ? port : "its own port");
+}
+
 static void print_waiter(const struct weft_state *s, const struct weft_state_item *i)
 {
 	char who[WEFT_ID_TEXT], whom[WEFT_ID_TEXT];
@@ -85,13 +97,42 @@ static void print_waiter(const struct weft_state *s, const struct weft_state_ite
 		printf("%s waits in a send to %s", who, whom);
 		print_tag(i->tag);
 		printf(", %" PRIu64 " bytes", i->len);
+	} else if (!strncmp(i->text, RECEIVES_AT, strlen(RECEIVES_AT))) {
+		print_place(i, i->text + strlen(RECEIVES_AT));
+		printf(" for a message from %s", whom);
+		print_tag(i->tag);
+	} else if (!strcmp(i->text, "receives from anyone")) {
+		print_place(i, whom);
+		printf(" for a message from anyone");
+		print_tag(i->tag);
 	} else {
-		printf("%s waits at %s", who, i->who == i->whom ? "its own port" : whom);
+		print_place(i, whom);
 		if (strcmp(i->text, "probes") == 0)
 			printf(" (it probes)");
 		print_reasons(s, i->whom);
 	}
 	printf("\n");
+}
+
+/* A thread may wait for thousands at once: the first few tell what for. */
+static void print_waiters(const struct weft_state *s)
+{
+	char who[WEFT_ID_TEXT];
+	weft_id last = 0;
+	int n = 0;
+
+	for (size_t k = 0; k < s->count; k++) {
+		if (s->items[k].kind != WEFT_STATE_WAITER)
+			continue;
+		if (s->items[k].who != last && n > LINES_MOST)
+			printf("%s waits for %d more\n", name(last, who, sizeof(who)), n - LINES_MOST);
+		n = s->items[k].who == last ? n + 1 : 1;
+		last = s->items[k].who;
+		if (n <= LINES_MOST)
+			print_waiter(s, &s->items[k]);
+	}
+	if (n > LINES_MOST)
+		printf("%s waits for %d more\n", name(last, who, sizeof(who)), n - LINES_MOST);
 }
 
 static void print_peer(const struct weft_state_item *i)
@@ -128,9 +169,7 @@ static void print_all(const struct weft_state *s)
 			print_port(&s->items[k]);
 		else if (s->items[k].kind == WEFT_STATE_QUEUED)
 			print_queued(&s->items[k]);
-	for (size_t k = 0; k < s->count; k++)
-		if (s->items[k].kind == WEFT_STATE_WAITER)
-			print_waiter(s, &s->items[k]);
+	print_waiters(s);
 	for (size_t k = 0; k < s->count; k++)
 		if (s->items[k].kind == WEFT_STATE_PEER)
 			print_peer(&s->items[k]);

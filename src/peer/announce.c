@@ -1,12 +1,16 @@
 /* announce.c - announced messages: how many the receiver holds, where the rest waits, and how it is asked for.
  *
- * Sending end. A destination (to, context) exists while announcements to it are out or a backlog waits for it. Announced are at most conf.cap at a time, and
- *   one more for a destination that has none out; the rest is the destination's backlog, by priority, and everything later to the same
+ * Sending end. A destination (to, context) exists while announcements to it are out or a backlog waits for it. Announced are at most conf.cap at
+ *   a time, and one more for a destination that has none out; the rest is the destination's backlog, by priority, and everything later to the same
  *   destination and priority waits behind it. Messages to other destinations do not. BACKLOG tells the receiver, CLEAR that it is over.
  * Asking. A receive that finds nothing where a backlog is known sends SEEK. The port looks through the backlog in order (wf_remote_seek_next) and
- *   offers the first that matches. It is for that receive and no other: another one that fits may have wanted something that waits before it. An offer is taken at once or given back to its old place (ENDED -EAGAIN), so order is kept; for the same reason
- *   there is one offer per destination at a time: with a second one out, the first may come back and would be overtaken. Nothing found: nothing of the want is remembered but that there was
- *   one (sought), and the next message that joins the backlog makes BACKLOG go again. So does the end of an offer while another was asked for.
+ *   offers the first that matches. It is for that receive and no other: another one that fits may have wanted something that waits before it. An
+ *   offer is taken at once or given back to its old place (ENDED -EAGAIN), so order is kept; for the same reason there is one offer per
+ *   destination at a time: with a second one out, the first may come back and would be overtaken. Nothing found: nothing of the want is
+ *   remembered but that there was one (sought), and the next message that joins the backlog makes BACKLOG go again. So does the end of an offer
+ *   while another was asked for.
+ * Clogs. Credit is one sum for all ports of a process. So that one that does not receive leaves some to the others, the receiving process may
+ *   say CLOG: all that is for that port is announced.
  * Receiving end. What nobody wants yet is held, by number, so that its sender can take it back.
  */
 #include <errno.h>
@@ -60,7 +64,7 @@ void wf_dest_put(struct wf_remote *r, struct wf_rdest *d)
 {
 	struct wf_rdest **b = bucket(r, d->to, d->context);
 
-	if (d->count || d->outstanding)
+	if (d->count || d->outstanding || d->clogged)
 		return;
 	while (*b != d)
 		b = &(*b)->next;
@@ -183,6 +187,31 @@ void wf_backlogs_drain(struct wf_remote *r)
 			went |= drain(r, wf_of(l, struct wf_rdest, node));
 		}
 	}
+}
+
+/* ---- ports that take too much ---- */
+
+int wf_dest_clog(struct wf_remote *r, uint32_t to, uint64_t context, bool on)
+{
+	struct wf_rdest *d = wf_dest_find(r, to, context);
+
+	if (on == (d && d->clogged) || (on && r->nclogs == WF_CLOGS))
+		return 0;
+	d = d ? d : wf_dest_get(r, to, context);
+	if (!d)
+		return 0;                       /* its messages cost credit as before */
+	d->clogged = on;
+	r->nclogs += on ? 1u : -1u;
+	wf_dest_put(r, d);
+	return 0;
+}
+
+void wf_remote_clog(struct wf_remote *r, uint32_t to, uint64_t context, bool on)
+{
+	unsigned char frame[16];
+
+	wf_wire_put(frame, WF_WIRE_CLOG, on, to, context);
+	wf_control_put(r, frame, sizeof(frame));
 }
 
 /* ---- asking ---- */

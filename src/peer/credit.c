@@ -1,7 +1,7 @@
 /* credit.c - how much the other end may send unasked.
  *
- * Both directions count the same costs, from the beginning of the session: a message's bytes and WF_COST. The receiver tells a limit, the sender keeps
- * its sum below. Sums only grow, so a CREDIT that comes twice or late does no harm; what was promised is never taken back. Until the first
+ * Both directions count the same costs, from the beginning of the session: a message's bytes and WF_COST. The receiver tells a limit, the sender
+ * keeps its sum below. Sums only grow, so a CREDIT that comes twice or late does no harm; what was promised is never taken back. Until the first
  * CREDIT the limit is WF_CREDIT_FLOOR. Memory that is free again raises the limit, in steps of a quarter of the window.
  */
 #include "peer/inner.h"

@@ -1,8 +1,9 @@
 /* fill.c - the next record of a lane.
  *
- * First what concerns the lane itself (RESUME, MOVE, ACK, CHUNKS, PONG, PING), then the streams that ride there, the most urgent first, as many whole frames
- * as fit; a frame whose payload lies elsewhere ends the record, and the payload is its body. Without one the body may be a chunk. So a busy lane carries
- * many messages per record, and an idle one is never kept waiting. Frames are not copied: the caller writes them from the streams' rings.
+ * First what concerns the lane itself (RESUME, MOVE, ACK, CHUNKS, PONG, PING), then the streams that ride there, the most urgent first, as many
+ * whole frames as fit; a frame whose payload lies elsewhere ends the record, and the payload is its body. Without one the body may be a chunk.
+ * So a busy lane carries many messages per record, and an idle one is never kept waiting. Frames are not copied: the caller writes them from the
+ * streams' rings.
  */
 #include <assert.h>
 #include <errno.h>

@@ -16,6 +16,7 @@ struct wf_rdest {
 	uint32_t to;
 	uint32_t count, outstanding;    /* in the queues; announced and not answered */
 	bool sought;                    /* the receiver looked in vain: tell it of the next */
+	bool clogged;                   /* the receiver has enough of it: everything is announced */
 };
 
 /* Chunks of one send. */
@@ -50,15 +51,11 @@ static inline bool wf_busy(const struct wf_remote *r)
 	return r->unacked || r->live || r->cares || !wf_list_empty(&r->landings) || r->closing;
 }
 
-/* Before something is expected of the other end: from when on. */
+/* Something is about to be expected of the other end, from now on. */
 static inline void wf_expect(struct wf_remote *r)
 {
-	if (wf_busy(r) && r->busy_since)
-		return;
-	r->busy_since = r->now;
-	wf_arm(r, r->now + r->conf.deadline / 4);
-	if (!r->slots[0].lane)
-		r->dirty = true;        /* it is wanted now */
+	if (!wf_busy(r))
+		r->busy_since = 0;      /* by wf_remote_acts: not every call knows the time */
 }
 
 /* numbers.c */
@@ -98,7 +95,7 @@ void wf_sends_fail(struct wf_remote *r, int err);
 int wf_send_ended(struct wf_remote *r, uint64_t number, int err);
 void wf_send_late(struct wf_remote *r, uint64_t number);
 void wf_send_ask(struct wf_remote *r, struct wf_rsend *s);
-bool wf_send_announce(struct wf_remote *r, struct wf_out *out, struct wf_rsend *s, uint8_t flags);      /* false: no room, or no memory for its number */
+bool wf_send_announce(struct wf_remote *r, struct wf_out *out, struct wf_rsend *s, uint8_t flags);      /* false: no room or no memory */
 
 /* announce.c */
 struct wf_rdest *wf_dest_find(struct wf_remote *r, uint32_t to, uint64_t context);
@@ -107,12 +104,13 @@ void wf_dest_put(struct wf_remote *r, struct wf_rdest *d);                      
 void wf_dest_queue(struct wf_remote *r, struct wf_rdest *d, struct wf_rsend *s);
 void wf_dest_unqueue(struct wf_remote *r, struct wf_rsend *s);
 void wf_dest_answered(struct wf_remote *r, struct wf_rsend *s);                 /* an announcement is no longer outstanding */
+int wf_dest_clog(struct wf_remote *r, uint32_t to, uint64_t context, bool on);
 void wf_offer_back(struct wf_remote *r, struct wf_rsend *s);
 void wf_backlogs_drain(struct wf_remote *r);
 void wf_dests_fini(struct wf_remote *r);
 
 /* invite.c */
-bool wf_invite_used(struct wf_remote *r, struct wf_rsend *s);                   /* is @s invited? Its invitation is gone then, and any that it passes */
+bool wf_invite_used(struct wf_remote *r, struct wf_rsend *s);                   /* is @s invited? What it could have used is gone */
 void wf_invite_sent(struct wf_remote *r, const struct wf_rsend *s);
 int wf_invite_got(struct wf_remote *r, const unsigned char *p);
 void wf_invite_revoked(struct wf_remote *r, uint64_t token);

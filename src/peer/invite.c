@@ -1,10 +1,11 @@
 /* invite.c - receiver first: the memory of a receive is told to its source before the message is sent.
  *
- * An invitation saves the way back: the header of an invited message is followed by its chunks at once. It names the token, what the receive wants, and how far the receiver
- * had come in the plain stream (priority 0, any rail). The sender keeps it only if nothing was sent to that port behind that; the next send to the port from
- * the invited source uses it or drops it. All this only avoids waste. What makes it right is at the receiver: the header is matched like any other, and
- * the chunks count only if it matched that very receive. A receive that was matched with something else, cancelled or ended closes its landing first, and late
- * chunks are dropped; a header that found another receive, or none, is an announcement like any other, and its GRANT sends the chunks once more.
+ * An invitation saves the way back: the header of an invited message is followed by its chunks at once. It names the token, what the receive
+ * wants, and how far the receiver had come in the plain stream (priority 0, any rail). The sender keeps it only if nothing was sent to that port
+ * behind that; the next send to the port from the invited source uses it or drops it. All this only avoids waste. What makes it right is at the
+ * receiver: the header is matched like any other, and the chunks count only if it matched that very receive. A receive that was matched with
+ * something else, cancelled or ended closes its landing first, and late chunks are dropped; a header that found another receive, or none, is an
+ * announcement like any other, and its GRANT sends the chunks once more.
  */
 #include <errno.h>
 #include <string.h>

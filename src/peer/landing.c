@@ -1,13 +1,16 @@
 /* landing.c - where bodies go: the memory of a receive (or of a copy), which bytes of it are there, and its closing.
  *
- * Place   A thread asks where the next bytes of a body go, reads them there without the lock, and says so (wf_remote_place, _placed): the time between is a
- *         slice, and short. A span counts when its body's tag holds. What is filled is never written again: what comes a second time is dropped.
- * Claim   Two lanes may bring the same chunk, one of them late, and which one ends is anybody's guess. The first that began has the span, the other is dropped; if
- *         the first then breaks, its sender is asked for the bytes AGAIN. An eager body belongs to the lane its stream rides on: that lane takes over, and
- *         asks again as long as a thread of the old one is in a slice. So nobody writes where another has finished.
- * Close   Ends the landing's life: its token names nothing, lanes that were reading for it drop the rest. With a thread in a slice it is closed when that
- *         has left. A message's memory is not given back to the user before.
- * Full    means the spans, never a count. Their number is bounded; one too many is not counted, and its sender, who cuts no more than fit, has wronged itself.
+ * Place   A thread asks where the next bytes of a body go, reads them there without the lock, and says so (wf_remote_place, _placed): the time
+ *         between is a slice, and short. A span counts when its body's tag holds. What is filled is never written again: what comes a second
+ *         time is dropped.
+ * Claim   Two lanes may bring the same chunk, one of them late, and which one ends is anybody's guess. The first that began has the span, the
+ *         other is dropped; if the first then breaks, its sender is asked for the bytes AGAIN. An eager body belongs to the lane its stream
+ *         rides on: that lane takes over, and asks again as long as a thread of the old one is in a slice. So nobody writes where another has
+ *         finished.
+ * Close   Ends the landing's life: its token names nothing, lanes that were reading for it drop the rest. With a thread in a slice it is closed
+ *         when that has left. A message's memory is not given back to the user before.
+ * Full    means the spans, never a count. Their number is bounded; one too many is not counted, and its sender, who cuts no more than fit, has
+ *         wronged itself.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,12 +1,13 @@
 /* lane.c - lanes: up, down, silent, suspected, made again.
  *
- * Slots   One per lane there should be: control, and head and bulk of each rail. What is needed and not there is opened: the first try at once, then with a
- *         back-off of 10 ms to 1 s and jitter. Every try has a higher generation. Both ends may try at once: the higher generation stays, of equal ones
- *         the one begun by the smaller process number; the other is closed, and what rode there moves as from any lane.
+ * Slots   One per lane there should be: control, and head and bulk of each rail. What is needed and not there is opened: the first try at once,
+ *         then with a back-off of 10 ms to 1 s and jitter. Every try has a higher generation. Both ends may try at once: the higher generation
+ *         stays, of equal ones the one begun by the smaller process number; the other is closed, and what rode there moves as from any lane.
  * Silence While something is out on a lane an answer is expected within 4 times the predicted time, at least 200 ms. At half of that all lanes are
- *         probed. A lane that is late while another has answered since is suspected: streams and chunks leave it, and come back when it speaks; after a
- *         second of suspicion it is closed and made anew. When all are silent nothing moves: the other end may be stopped. A fresh control lane is tried
- *         at half the deadline, for old connections may hang longer than the network does. Past the deadline the session is over.
+ *         probed. A lane that is late while another has answered since is suspected: streams and chunks leave it, and come back when it speaks;
+ *         after a second of suspicion it is closed and made anew. When all are silent nothing moves: the other end may be stopped. A fresh
+ *         control lane is tried at half the deadline, for old connections may hang longer than the network does. Past the deadline the session
+ *         is over.
  * Rest    With nothing expected of the other end a lane is probed every 30 s.
  * Sleep   Who is called much later than asked was itself stopped, and gives the others the time it lost.
  */

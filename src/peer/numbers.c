@@ -1,5 +1,5 @@
-/* numbers.c - index and generation for what the other end has to name: sends, landings. A name that is over is never mistaken for a later one (until its
- * generation has gone round 2^32 times), and a made-up one finds nothing.
+/* numbers.c - index and generation for what the other end has to name: sends, landings. A name that is over is never mistaken for a later one
+ * (until its generation has gone round 2^32 times), and a made-up one finds nothing.
  *
  *     number = generation << 32 | index          generation from 1, so no number is 0
  */

@@ -1,8 +1,8 @@
 /* record.c - a record that has come: its frames, one by one.
  *
- * The bytes are authenticated and may still say anything. Every frame has the length its type wants and lies in the record; numbers and tokens are looked up; offsets
- * and counts must be possible. What is wrong is -EPROTO, and nothing of that frame has happened. Frames behind a STREAM of an old epoch, or on another lane
- * than the stream's, are skipped: they come again elsewhere.
+ * The bytes are authenticated and may still say anything. Every frame has the length its type wants and lies in the record; numbers and tokens
+ * are looked up; offsets and counts must be possible. What is wrong is -EPROTO, and nothing of that frame has happened. Frames behind a STREAM
+ * of an old epoch, or on another lane than the stream's, are skipped: they come again elsewhere.
  */
 #include <errno.h>
 
@@ -151,6 +151,8 @@ static int control_frame(struct wf_remote *r, const unsigned char *p, struct wf_
 		return 0;
 	case WF_WIRE_CREDIT:
 		return credit(r, b);
+	case WF_WIRE_CLOG:
+		return p[1] <= 1 ? wf_dest_clog(r, a, b, p[1]) : -EPROTO;
 	case WF_WIRE_INVITE:
 		return wf_invite_got(r, p);
 	case WF_WIRE_REVOKE:

@@ -222,6 +222,11 @@ static void tell_lanes(struct wf_remote *r, struct wf_acts *acts)
 void wf_remote_acts(struct wf_remote *r, weft_time now, struct wf_acts *acts)
 {
 	r->now = now;
+	if (!r->busy_since && !r->err && wf_busy(r)) {
+		r->busy_since = now;
+		wf_arm(r, now + r->conf.deadline / 4);
+		r->dirty |= !r->slots[0].lane;
+	}
 	while (!r->err && (r->dirty || now >= r->wake)) {
 		r->dirty = false;
 		if (r->seek_refused && r->out[0]->rt.acked == r->out[0]->rt.tail) {

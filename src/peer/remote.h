@@ -6,18 +6,18 @@
  *              /                                 |                                                  v
  *     shell (lanes over drivers, sealing)  wf_remote_record, _fill, _lane_up ...              acts: OPEN, CLOSE, WRITE
  *
- * Calls   One lock per remote around every call, the caller's. Time is an argument. After each call, before the lock is left, wf_remote_acts gives what is
- *         to be done now, and r->wake says when it is to be called again if nothing happens. Acts are carried out outside the lock, in the
- *         order in which they were given: one thread at a time reads and delivers for a remote.
+ * Calls   One lock per remote around every call, the caller's. Time is an argument. After each call, before the lock is left, wf_remote_acts
+ *         gives what is to be done now, and r->wake says when it is to be called again if nothing happens. Acts are carried out outside the
+ *         lock, in the order in which they were given: one thread at a time reads and delivers for a remote.
  * Sends   Small payloads are copied into the stream and done. Larger eager ones stay where they are until acknowledged. What has no credit, is
- *         larger than eager, or asked for it, is announced; the receiver's GRANT lets chunks go (bulk.c). Too many announcements: the rest waits at its
- *         destination's backlog here, and the receiver asks for what it wants (announce.c).
- * Streams A stream's frames are numbered by byte offset, acknowledged cumulatively, and ride on one lane at a time (stream.c). A lane that breaks loses
- *         nothing: MOVE says where the stream rides now, RESUME where it goes on.
+ *         larger than eager, or asked for it, is announced; the receiver's GRANT lets chunks go (bulk.c). Too many announcements: the rest waits
+ *         at its destination's backlog here, and the receiver asks for what it wants (announce.c).
+ * Streams A stream's frames are numbered by byte offset, acknowledged cumulatively, and ride on one lane at a time (stream.c). A lane that
+ *         breaks loses nothing: MOVE says where the stream rides now, RESUME where it goes on.
  * Lanes   CONTROL, and HEAD and BULK for each rail (lane.c). Acknowledgements come back on the lane that brought what they are for.
  * Memory  The struct, the streams' rings (16 KiB - 1 MiB each, nothing at rest), tables that grow by doubling. Nothing per message.
- * Trust   Records come from a process that has the job's key and may still be wrong in everything: an error of the other end is -EPROTO, closes the lane and,
- *         repeated, ends the session. Never an assertion.
+ * Trust   Records come from a process that has the job's key and may still be wrong in everything: an error of the other end is -EPROTO, closes
+ *         the lane and, repeated, ends the session. Never an assertion.
  */
 #ifndef WF_PEER_REMOTE_H
 #define WF_PEER_REMOTE_H
@@ -284,6 +284,7 @@ struct wf_numbers {                             /* what the other end names by i
 };
 
 #define WF_RDESTS 64u
+#define WF_CLOGS 256u                           /* ports the other end may clog */
 #define WF_INVITES 8u                           /* kept of one remote */
 #define WF_WANT_MOST 64u                        /* bytes that tell what a receive wants */
 
@@ -322,7 +323,7 @@ struct wf_remote {
 	struct wf_rdest *dests[WF_RDESTS];
 	struct wf_rdest *dest_free;
 	struct wf_node backlogs;                /* destinations with a backlog */
-	uint32_t ndests;
+	uint32_t ndests, nclogs;
 	struct wf_bulk *bulk_free;
 	bool seek_refused, seek_again;
 	struct wf_invite invites[WF_INVITES];
@@ -365,17 +366,18 @@ void wf_remote_release(struct wf_remote *r, struct wf_held *h);         /* match
 
 /* An announced message is matched: its bytes come into @l, LANDED tells. l->len: as many as are wanted. -ENOMEM: nothing happened. */
 int wf_remote_take(struct wf_remote *r, uint64_t send, struct wf_landing *l);
-void wf_remote_answer(struct wf_remote *r, uint64_t send, int err);     /* ends a send there: 0 matched (SYNC); -ECANCELED, -ESRCH, -EAGAIN (offer) ... */
+void wf_remote_answer(struct wf_remote *r, uint64_t send, int err);     /* ends a send there: 0 matched; -ECANCELED, -ESRCH, -EAGAIN (an offer) */
 void wf_remote_late(struct wf_remote *r, uint64_t send);                /* CANCEL came too late */
-/* Receives that found nothing ask in the order in which they were posted. What is offered to one (msg.token is its @name) is not for another, which may want
- * something earlier. -EAGAIN: BACKLOG will come again. */
+/* Receives that found nothing ask in the order in which they were posted. What is offered to one (msg.token is its @name) is not for another,
+ * which may want something earlier. -EAGAIN: BACKLOG will come again. */
 int wf_remote_seek(struct wf_remote *r, uint32_t to, uint64_t context, uint64_t name, const void *want, size_t len);
 
-/* A receive at @to that names its source and has no compatible one before it, and for which nothing is there: its memory is told to the source ahead of the message.
- * @from 0: any port of that process. Whatever it is matched with, but for the message whose msg.token is l->token, the landing is closed first. -EAGAIN, -ENOMEM: not now. */
+/* A receive at @to that names its source and has no compatible one before it, and for which nothing is there: its memory is told to the source
+ * ahead of the message. @from 0: any port of that process. Whatever it is matched with, but for the message whose msg.token is l->token, the
+ * landing is closed first. -EAGAIN, -ENOMEM: not now. */
 int wf_remote_invite(struct wf_remote *r, struct wf_landing *l, uint32_t from, uint32_t to, uint64_t context, const void *want, size_t len);
-/* That message has come and was matched with that receive: @len bytes of it are wanted. 0: LANDED tells; -EAGAIN: of what came ahead of it something was lost: the
- * landing is to be closed and the message taken as any other. */
+/* That message has come and was matched with that receive: @len bytes of it are wanted. 0: LANDED tells; -EAGAIN: of what came ahead of it
+ * something was lost: the landing is to be closed and the message taken as any other. */
 int wf_remote_take_invited(struct wf_remote *r, uint64_t send, struct wf_landing *l, uint64_t len);
 
 /* BODY: where it goes (as long as the message), or NULL: nowhere. */
@@ -386,6 +388,7 @@ int wf_landing_close(struct wf_remote *r, struct wf_landing *l, int err);
 
 void wf_remote_freed(struct wf_remote *r, uint64_t cost);               /* of MSG and BODY: the memory is free, or was never taken */
 void wf_remote_window(struct wf_remote *r, uint64_t bytes);             /* another share; what was promised holds */
+void wf_remote_clog(struct wf_remote *r, uint32_t to, uint64_t context, bool on);       /* one port keeps too much of the window; no longer */
 void wf_remote_care(struct wf_remote *r, int more);                     /* operations that wait for this process: +1, -1 */
 
 /* ---- lanes ---- */
@@ -402,7 +405,8 @@ int wf_remote_fill(struct wf_remote *r, struct wf_lane *lane, struct wf_fill *f,
 void wf_remote_wrote(struct wf_remote *r, struct wf_lane *lane, weft_time now);
 int wf_fill_body(const struct wf_remote *r, const struct wf_fill *f, uint64_t at, struct iovec *ret_iov, int max);      /* [any, no lock] */
 
-/* A record's frames have come; @bytes stay until it answers 0. 1: @acts is full, call again with the same. -EPROTO: close the lane. */
+/* A record's frames have come; @bytes stay until it answers 0 and the acts, which point into them, are carried out. 1: @acts is full, call
+ * again with the same. -EPROTO: close the lane. */
 int wf_remote_record(struct wf_remote *r, struct wf_lane *lane, const void *bytes, uint32_t len, uint32_t body_len, weft_time now,
 		     struct wf_acts *acts);
 

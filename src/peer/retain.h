@@ -3,9 +3,9 @@
  *        acked            sent              tail
  *     ----|----- retained --|--- not yet sent -|----  free
  *
- * Positions are the stream's byte offsets; a byte lies at its offset modulo the size, a power of two. Frames are multiples of 8 bytes, so a frame's head
- * never wraps; its rest may. Sending again is sent = acked. The memory grows by doubling up to a limit; while a lane writes straight from
- * it (lent), what it reads stays where it is: growing keeps the old block until the last is given back, and nothing behind the lent
+ * Positions are the stream's byte offsets; a byte lies at its offset modulo the size, a power of two. Frames are multiples of 8 bytes, so a
+ * frame's head never wraps; its rest may. Sending again is sent = acked. The memory grows by doubling up to a limit; while a lane writes
+ * straight from it (lent), what it reads stays where it is: growing keeps the old block until the last is given back, and nothing behind the lent
  * range is overwritten. Runs under the remote's lock.
  */
 #ifndef WF_PEER_RETAIN_H

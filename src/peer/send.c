@@ -4,12 +4,12 @@
  *       |   \-----------> ANNOUNCED --GRANT--> GRANTED --ENDED---> OVER        (INVITED: an ANNOUNCED one whose chunks go already)
  *       \--> BACKLOG <--> OFFERED -----/
  *
- * Order is that of the stream, which is the order of the calls: what waits for room waits in line, and what waits for its destination is followed by all
- * later ones to it (announce.c). A send that is OVER is told when no lane writes from its memory.
+ * Order is that of the stream, which is the order of the calls: what waits for room waits in line, and what waits for its destination is
+ * followed by all later ones to it (announce.c). A send that is OVER is told when no lane writes from its memory.
  *
- * Cancel  WAITS, BACKLOG, and what is in the stream but was not sent: here and now; the frame becomes VOID. Sent: CANCEL goes behind the message on its
- *         stream, and the receiver answers ENDED or LATE, if need be after the lane's recovery. OFFERED: the receiver takes it or gives it back at once,
- *         and given back it is cancelled. GRANTED: too late.
+ * Cancel  WAITS, BACKLOG, and what is in the stream but was not sent: here and now; the frame becomes VOID. Sent: CANCEL goes behind the message
+ *         on its stream, and the receiver answers ENDED or LATE, if need be after the lane's recovery. OFFERED: the receiver takes it or gives
+ *         it back at once, and given back it is cancelled. GRANTED: too late.
  */
 #include <errno.h>
 
@@ -19,8 +19,8 @@
 
 static struct wf_rmsg header(const struct wf_rsend *s, uint8_t type, uint8_t flags)
 {
-	struct wf_rmsg m = { .to = s->to, .from = s->from, .index = s->index, .tag = s->tag, .context = s->context, .send = s->number, .len = s->len, .token = s->token,
-			     .head = s->head, .head_len = s->head_len, .type = type, .flags = flags };
+	struct wf_rmsg m = { .to = s->to, .from = s->from, .index = s->index, .tag = s->tag, .context = s->context, .send = s->number,
+			     .len = s->len, .token = s->token, .head = s->head, .head_len = s->head_len, .type = type, .flags = flags };
 
 	if (s->context)
 		m.flags |= WF_WIRE_CONTEXT;
@@ -108,14 +108,14 @@ bool wf_send_announce(struct wf_remote *r, struct wf_out *out, struct wf_rsend *
 	return true;
 }
 
-/* Sends what was accepted or is about to be: WEFT_DONE: it is over; 0: in a state of its own; -EAGAIN: no room in the stream; -EBUSY: its destination has enough;
- * -ENOMEM. Nothing happened then. */
+/* Sends what was accepted or is about to be: WEFT_DONE: it is over; 0: in a state of its own; -EAGAIN: no room in the stream; -EBUSY: its
+ * destination has enough; -ENOMEM. Nothing happened then. */
 int wf_send_launch(struct wf_remote *r, struct wf_out *out, struct wf_rsend *s, struct wf_rdest *d)
 {
 	uint64_t cost = wf_credit_cost(s->len);
 	bool made = !d, invited = r->ninvites && wf_invite_used(r, s);
 
-	if (s->len <= r->conf.eager && !(s->flags & WF_SEND_RENDEZVOUS) && cost <= r->limit - r->used)
+	if (s->len <= r->conf.eager && !(s->flags & WF_SEND_RENDEZVOUS) && cost <= r->limit - r->used && !(d && d->clogged))
 		return launch_eager(r, out, s);
 	if (s->flags & WF_SEND_NOW)
 		return -EAGAIN;

@@ -1,9 +1,9 @@
 /* stream.c - streams: from this process to the other, surviving lanes.
  *
- * A stream's frames lie in a ring until they are acknowledged (retain.h). It rides on one lane at a time. Riding on another begins with MOVE(stream, epoch + 1)
- * there. If nothing is unacknowledged, frames follow at once; else the sender waits for RESUME with the offset the receiver expects and goes on
- * there. The receiver takes frames only from the lane and epoch of the last MOVE, and only at the offset it expects: what an old lane brings late is
- * neither doubled nor out of order, and no buffer for reordering exists.
+ * A stream's frames lie in a ring until they are acknowledged (retain.h). It rides on one lane at a time. Riding on another begins with
+ * MOVE(stream, epoch + 1) there. If nothing is unacknowledged, frames follow at once; else the sender waits for RESUME with the offset the
+ * receiver expects and goes on there. The receiver takes frames only from the lane and epoch of the last MOVE, and only at the offset it
+ * expects: what an old lane brings late is neither doubled nor out of order, and no buffer for reordering exists.
  *
  * Stream 0 is control. The others are one per (priority, rail asked for), the urgent first; urgent ones ride on the control lane, the rest on the
  * head lane of their rail, each on another one while that is away.

@@ -109,9 +109,11 @@ static void vacate(struct weft_port *p, void *arg)
 {
 	struct ending *x = arg;
 
+	wf_port_enter(p);               /* one that is just being opened gets its members there */
 	for (uint32_t i = 0; p->members && i < p->members->count; i++)
 		if (concerns(x, atomic_load_explicit(&p->members->ids[i], memory_order_relaxed)))
 			atomic_fetch_or_explicit(&p->members->ids[i], WF_MEMBER_GONE, memory_order_relaxed);   /* what it has left can still be received */
+	wf_port_leave(p);
 }
 
 /* A broken port with sends pending: no further ones are accepted there, so there is a last. */

@@ -238,8 +238,10 @@ static inline __attribute__((always_inline)) struct wf_cell *next_hot_locked(str
 	wf_self.spun = true;
 	/* Where other processes send, whatever the crowd: two that run at once answer each other in 0.1 us until one is preempted; going away ends that. */
 	for (unsigned spins = others ? atomic_load_explicit(&wf_spins, memory_order_relaxed) : wf_spin_budget(); spins; spins--) {
-		if (atomic_load_explicit(&c->seq, memory_order_relaxed) == pos + 1)
+		if (atomic_load_explicit(&c->seq, memory_order_relaxed) == pos + 1) {
+			wf_read_ahead((const char *)c + WF_LINE);               /* its sender is done with it: it comes while the first is looked at */
 			return wf_acquire32(&c->seq) == pos + 1 ? c : NULL;     /* R1; for certain */
+		}
 		wf_read_ahead((const char *)c + WF_LINE);  /* a message of more than 32 bytes: both lines at once */
 		if (ahead) {
 			wf_read_ahead(ahead);

@@ -40,6 +40,7 @@ void wf_sample_port(struct weft_state *s, const struct weft_port *p, weft_id id,
 {
 	char text[64];
 
+	s->port = s->count;
 	snprintf(text, sizeof(text), "%s%.40s", p->limbo ? "not open yet " : "",
 		 p->name[0] ? p->name : p->thread_port ? "thread" : id == process ? "process" : "port");
 	wf_sample_add(s, WEFT_STATE_PORT, id, 0, atomic_load_explicit(&p->context, memory_order_relaxed), p->held, text);
@@ -57,6 +58,31 @@ void wf_sample_queued(struct weft_state *s, weft_id id, int side, bool foreign, 
 	else
 		wf_sample_add(s, WEFT_STATE_QUEUED, id, a->src, h.tag, a->len,
 			      a->flags & WF_MSG_SENDS ? "unexpected, announced" : "unexpected");
+}
+
+void wf_sample_awaited(struct weft_state *s, weft_id who, weft_id at, bool foreign, const struct weft_req *r)
+{
+	char port[WEFT_ID_TEXT], text[64] = "receives from anyone";
+	struct wf_head h;
+
+	memcpy(&h, r->a.entry.head, sizeof(h));
+	if (r->what == WF_SEND) {
+		wf_sample_add(s, WEFT_STATE_WAITER, who, r->st.from, foreign ? 0 : h.tag, r->a.len, "sends");
+		return;
+	}
+	if (foreign)
+		return;
+	if (h.src != WEFT_ANY)
+		snprintf(text, sizeof(text), "receives at %s", weft_id_print(at, port, sizeof(port)));
+	wf_sample_add(s, WEFT_STATE_WAITER, who, h.src == WEFT_ANY ? at : h.src, h.ignore == UINT64_MAX ? WEFT_ANY_TAG : h.tag, r->mem.len, text);
+}
+
+void wf_sample_waiter(struct weft_state *s, weft_id who, weft_id at, bool probes)
+{
+	for (size_t i = s->port; i < s->count && !probes; i++)
+		if (s->items[i].kind == WEFT_STATE_WAITER && s->items[i].who == who && strcmp(s->items[i].text, "sends") != 0)
+			return;
+	wf_sample_add(s, WEFT_STATE_WAITER, who, at, 0, 0, probes ? "probes" : "receives");
 }
 
 static bool get(const struct wf_memory *mem, uint64_t at, void *to, size_t n)

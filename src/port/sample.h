@@ -12,6 +12,7 @@
 
 struct weft_state {
 	size_t count, room, next;
+	size_t port;                            /* where the items of the port begin that is looked at */
 	bool short_of_memory;
 	struct weft_state_item *items;
 };
@@ -21,6 +22,12 @@ void wf_sample_add(struct weft_state *s, uint32_t kind, weft_id who, weft_id who
 /* A port; what it has queued: @a is a message, or the want of a receive of @len bytes. */
 void wf_sample_port(struct weft_state *s, const struct weft_port *p, weft_id id, weft_id process);
 void wf_sample_queued(struct weft_state *s, weft_id id, int side, bool foreign, const struct wf_arrival *a, size_t len);
+
+/* Thread @who sleeps until @r ends, a send or a receive at port @at. Of a receive by a foreign header nobody knows whom it wants: nothing. */
+void wf_sample_awaited(struct weft_state *s, weft_id who, weft_id at, bool foreign, const struct weft_req *r);
+
+/* Thread @who sleeps at port @at, the one that is looked at: for none of the receives that were shown, or they tell it already. */
+void wf_sample_waiter(struct weft_state *s, weft_id who, weft_id at, bool probes);
 
 /* How memory is read: @n bytes at @at into @to. False: there is nothing. */
 struct wf_memory {

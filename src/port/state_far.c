@@ -149,6 +149,16 @@ static weft_id sleeper_of(struct far *f, uint64_t parker)
 	return at && read_far(f, at + offsetof(struct weft_port, id), &id, sizeof(id)) ? id : 0;
 }
 
+/* Who sleeps until @r ends, as it was read at or from port @id. */
+static void sample_awaited(struct far *f, weft_id id, bool foreign, const struct weft_req *r)
+{
+	uint64_t waiter = (uint64_t)(uintptr_t)atomic_load_explicit(&r->waiter, memory_order_relaxed);
+	weft_id who = waiter ? sleeper_of(f, waiter) : 0;
+
+	if (who)
+		wf_sample_awaited(f->s, who, id, foreign, r);
+}
+
 /* One side of the matcher. False: it changed under the walk. */
 static bool sample_side(struct far *f, weft_id id, int side)
 {
@@ -172,6 +182,8 @@ static bool sample_side(struct far *f, weft_id id, int side)
 			return false;
 		number = e.a.entry.number;
 		wf_sample_queued(f->s, id, side, foreign, &e.a, side == WEFT_MATCH_WANTS ? e.r.mem.len : 0);
+		if (side == WEFT_MATCH_WANTS)
+			sample_awaited(f, id, foreign, &e.r);
 		link = e.a.entry.order;
 	}
 	return true;
@@ -236,6 +248,7 @@ static void sample_sends(struct far *f, weft_id id)
 			return;
 		memcpy(&h, r.a.entry.head, sizeof(h));
 		wf_sample_add(f->s, WEFT_STATE_QUEUED, id, r.st.from, f->port.proto ? 0 : h.tag, r.a.len, "to be sent");
+		sample_awaited(f, id, f->port.proto != NULL, &r);
 	}
 }
 
@@ -247,25 +260,8 @@ static void sample_waiters(struct far *f, weft_id id)
 	for (unsigned n = 0; n < QUEUED_MOST && (at = follow(f, head, at)) != 0; n++) {
 		if (!read_far(f, at - offsetof(struct wf_waiter, link), &w, sizeof(w)))
 			return;
-		wf_sample_add(f->s, WEFT_STATE_WAITER, sleeper_of(f, (uint64_t)(uintptr_t)w.parker), id, 0, 0,
-			      w.probes ? "probes" : "receives");
+		wf_sample_waiter(f->s, sleeper_of(f, (uint64_t)(uintptr_t)w.parker), id, w.probes);
 	}
-}
-
-/* A thread that sleeps in a blocking send is at no port: its own request tells to whom. */
-static void sample_sender(struct far *f, weft_id id)
-{
-	const struct weft_req *own = &f->port.own;
-	uint64_t face = f->roots.board + offsetof(struct wf_board, face) + f->port.number * sizeof(struct wf_face);
-	struct wf_face line;
-	struct wf_head h;
-
-	if (!f->port.thread_port || own->what != WF_SEND || !own->from || atomic_load_explicit(&own->over, memory_order_relaxed) ||
-	    f->port.number >= WF_FACES || !read_far(f, face, &line, sizeof(line)) ||
-	    atomic_load_explicit(&line.parker.word, memory_order_relaxed) != 1)
-		return;
-	memcpy(&h, own->a.entry.head, sizeof(h));
-	wf_sample_add(f->s, WEFT_STATE_WAITER, id, own->st.from, h.tag, own->a.len, "sends");
 }
 
 /* True: it was one port, open, all the while, or none. */
@@ -287,7 +283,6 @@ static bool try_port(struct far *f)
 	sample_rings(f, id);
 	sample_sends(f, id);
 	sample_waiters(f, id);
-	sample_sender(f, id);
 	return whole && read_far(f, f->at + offsetof(struct weft_port, serial), &serial, sizeof(serial)) && serial == f->port.serial &&
 	       read_far(f, f->at + offsetof(struct weft_port, id), &now, sizeof(now)) && now == id;
 }

@@ -35,7 +35,7 @@ enum eating {
 struct end {
 	struct side *side;
 	void *lane;
-	struct end *other;              /* at the other side, once it has come */
+	struct end *_Atomic other;      /* at the other side, once it has said hello */
 	uint32_t number;                /* of the lane: index into the opener's ends, + 1 */
 	bool opener;
 	_Atomic int ups, downs, err, writables;
@@ -70,6 +70,7 @@ struct side {
 	_Atomic uint32_t ends;
 	int refuse_incoming;            /* <0: answers this */
 	enum eating eating;             /* of whoever comes */
+	_Atomic bool slow;              /* its upcalls take a while */
 	int refuse_bytes;               /* <0: whoever comes is let in, and what he says answered with this; then closed */
 	_Atomic int incomings;
 	_Atomic int retries;
@@ -220,7 +221,7 @@ static inline size_t some_need(struct end *e)
 	return test_random(&e->random) % 4 ? 1 + test_random(&e->random) % (most < 64 ? most : 64) : 1 + test_random(&e->random) % most;
 }
 
-static inline ssize_t conform_take(void *lane, const void *bytes, size_t len, struct weft_need *need)
+static inline ssize_t eat(void *lane, const void *bytes, size_t len, struct weft_need *need)
 {
 	struct end *e = lane;
 	size_t n = 0, rest;
@@ -229,7 +230,7 @@ static inline ssize_t conform_take(void *lane, const void *bytes, size_t len, st
 	atomic_fetch_add(&e->takes, 1);
 	if (e->close_in_take) {
 		end_close(e);
-		return (ssize_t)len;
+		return 0;                               /* what is left of a closed lane must not turn up in the next one */
 	}
 	if (e->refuse < 0)
 		return e->refuse;
@@ -276,6 +277,19 @@ static inline ssize_t conform_take(void *lane, const void *bytes, size_t len, st
 	}
 	e->left = len - n;
 	return (ssize_t)n;
+}
+
+/* Who closes a lane waits for this to return: if it takes its time, who did not wait is found out. */
+static inline ssize_t conform_take(void *lane, const void *bytes, size_t len, struct weft_need *need)
+{
+	struct end *e = lane;
+	ssize_t r = eat(e, bytes, len, need);
+
+	if (e->side->slow) {
+		usleep(200);
+		e->scribbles += atomic_load(&e->closed);
+	}
+	return r;
 }
 
 static inline int conform_placed(void *lane, size_t got, struct weft_need *need)
@@ -567,7 +581,7 @@ static inline struct end *cable(struct side *a, struct side *b, int klass)
 	return e;
 }
 
-/* @n bytes, however many sends it takes; not that they arrive. */
+/* @n bytes, however many sends it takes; not that they arrive. The other side is polled meanwhile. */
 static inline void send_all(struct end *e, size_t n)
 {
 	while (n) {
@@ -577,6 +591,15 @@ static inline void send_all(struct end *e, size_t n)
 		n -= r > 0 ? (size_t)r : 0;
 		pump(e->side, e->side->other);
 	}
+}
+
+/* One byte, without a poll of the other side. */
+static inline void send_byte(struct end *e)
+{
+	weft_time late = weft_now() + 20 * WEFT_S;
+
+	while (end_send(e, 1, 0) != 1 && weft_now() < late)
+		pump(e->side, NULL);
 }
 
 /* Bytes that have come to a side. */

@@ -147,7 +147,8 @@ TEST(a_flood_of_half_open_connections_leaves_a_lane_alone)
 		if (i % 10 == 9)
 			carry(e, 500, 500);
 		if (i % 16 == 15)
-			CHECK(send(fd[i % OPEN], "x", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 || errno == EAGAIN || errno == ENOTCONN || errno == EPIPE || errno == ECONNRESET);
+			CHECK(send(fd[i % OPEN], "x", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 || errno == EAGAIN || errno == ENOTCONN || errno == EPIPE ||
+			      errno == ECONNRESET);
 		CHECK(stat_of(&b).lanes <= 64 + 8);
 	}
 	CHECK_EQ(e->other->in, (uint64_t)(n / 10) * 500);
@@ -159,21 +160,26 @@ TEST(a_flood_of_half_open_connections_leaves_a_lane_alone)
 }
 
 /* The descriptor limit is reached while somebody is at the door: sleeping on wait_fd wakes up now and then, not all the time. */
-TEST(without_descriptors_the_listener_pauses_and_does_not_spin)
+static void run_out(bool spare)
 {
 	struct rlimit was, less;
 	struct side a, b;
 	struct end *e;
-	int fd[8], wakes = 0;
+	int fd[8], wakes = 0, *kept;
 	weft_time until;
 
 	pair_open(&a, &b);
+	kept = &((struct tcp_rail *)b.rail->state)->spare;
 	e = cable(&a, &b, WEFT_LANE_HEAD);
 	for (int i = 0; i < 8; i++)
 		fd[i] = stranger(&b);
+	if (!spare) {                           /* none to let the one at the door in and out with: he stays there */
+		close(*kept);
+		*kept = -1;
+	}
 	MUST_OK(getrlimit(RLIMIT_NOFILE, &was));
 	less = was;
-	less.rlim_cur = (rlim_t)fd[7] + 1;      /* all below are in use */
+	less.rlim_cur = spare ? (rlim_t)fd[7] + 1 : 3;  /* all below are in use */
 	MUST_OK(setrlimit(RLIMIT_NOFILE, &less));
 	until = weft_now() + 500 * WEFT_MS;
 	while (weft_now() < until) {
@@ -183,7 +189,7 @@ TEST(without_descriptors_the_listener_pauses_and_does_not_spin)
 	}
 	printf("# %d rounds in 500 ms, %llu sent away\n", wakes, (unsigned long long)stat_of(&b).refused);
 	CHECK(wakes < 60);                      /* a pause is 50 ms: two rounds for each, and some */
-	CHECK(stat_of(&b).refused > 0);
+	CHECK(stat_of(&b).refused > 0 || !spare);
 	carry(e, 1000, 100);                    /* and what is there works */
 	MUST_OK(setrlimit(RLIMIT_NOFILE, &was));
 	carry(cable(&a, &b, WEFT_LANE_HEAD), 1000, 100);
@@ -191,6 +197,12 @@ TEST(without_descriptors_the_listener_pauses_and_does_not_spin)
 		close(fd[i]);
 	side_close(&a);
 	side_close(&b);
+}
+
+TEST(without_descriptors_the_listener_pauses_and_does_not_spin)
+{
+	run_out(true);
+	run_out(false);
 }
 
 TEST(a_connect_that_nobody_answers_ends_in_time)
@@ -255,7 +267,9 @@ TEST(an_address_out_of_reach_is_an_error_soon)
 TEST(addresses_are_printed_and_parsed)
 {
 	static const char *const good[] = { "127.0.0.1:80", "10.1.2.3:65535", "[::1]:4000", "[fe80::1]:1" };
-	static const char *const bad[] = { "", ":", "1.2.3.4", "1.2.3.4:", "1.2.3.4:0", "1.2.3.4:65536", "1.2.3:4", "::1:80", "[::1]", "[::1:80", "x:1", "[]:1", "1.2.3.4:8x" };
+	static const char *const bad[] = {
+		"", ":", "1.2.3.4", "1.2.3.4:", "1.2.3.4:0", "1.2.3.4:65536", "1.2.3:4", "::1:80", "[::1]", "[::1:80", "x:1", "[]:1", "1.2.3.4:8x",
+	};
 	const struct weft_driver *d = &wf_tcp_driver;
 	struct weft_addr addr;
 	char text[64];
@@ -374,6 +388,7 @@ TEST(a_forked_child_does_not_keep_closed_lanes_awake)
 
 	pair_open(&a, &b);
 	e = cable(&a, &b, WEFT_LANE_HEAD);
+	send_byte(e);
 	child = fork();
 	MUST(child >= 0);
 	if (child == 0) {
@@ -381,8 +396,8 @@ TEST(a_forked_child_does_not_keep_closed_lanes_awake)
 		pause();
 		_exit(0);
 	}
-	send_all(e, 100);
-	end_close(e->other);            /* with bytes unread */
+	end_close(e->other);            /* with a byte unread, or it comes later */
+	send_byte(e);
 	for (int i = 0; i < 10; i++)
 		pump(&b, NULL);
 	CHECK_EQ(poll(&(struct pollfd){ .fd = b.rail->fd, .events = POLLIN }, 1, 20), 0);

@@ -113,9 +113,10 @@ TEST(a_busy_lane_is_closed_by_another_thread)
 	pair_open(&a, &b);
 	poller_start(&at_a, &a);
 	poller_start(&at_b, &b);
+	b.slow = true;
 	for (uint64_t i = 0; i < test_scaled(200); i++) {
 		uint64_t random = test_seed + i;
-		struct end *e = open_here(&a, &b);
+		struct end *e = open_here(&a, &b), *to;
 		unsigned char hello[HELLO] = { 0 };
 
 		wait_for_int(&e->ups);
@@ -127,6 +128,9 @@ TEST(a_busy_lane_is_closed_by_another_thread)
 		}
 		for (uint64_t k = test_random(&random) % 60; k; k--)
 			end_send(e, 1 + test_random(&random) % 20000, 0);
+		to = e->other;
+		if (to && i % 2)                /* it may be in the middle of take() */
+			end_close(to);
 		end_close(e);
 		if (atomic_load(&a.ends) > ENDS - 8)
 			break;
@@ -134,6 +138,7 @@ TEST(a_busy_lane_is_closed_by_another_thread)
 	for (uint32_t i = 0; i < atomic_load(&b.ends); i++)
 		if (i % 2)
 			end_close(b.end[i]);
+	b.slow = false;
 	poller_stop(&at_a);
 	poller_stop(&at_b);
 	side_close(&a);

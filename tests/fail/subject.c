@@ -2,6 +2,7 @@
  *
  *   hang          in a job of two: each waits for a message that the other never sends
  *   send          in a job of two: rank 0 waits in a synchronous send that nobody receives
+ *   cross         in a job of two: each waits in a send that the other never receives: a large one, and one behind a full mailbox
  *   alone         a job of one with a named port, a posted receive and messages; then computes
  *   busy          in a job of two: traffic as fast as it goes, ports opened and closed, until killed
  *   fake VERSION  shows a board of another version
@@ -72,6 +73,36 @@ static int send_to_nobody(void)
 	}
 	for (;;)
 		pause();
+}
+
+static void *send_local(void *arg)
+{
+	static char x[40];
+	struct weft_req *req = NULL;
+
+	DO(weft_send_post(NULL, WEFT(op, .peer = *(weft_id *)arg, .tag = 803, .data = x, .len = 24, .flags = WEFT_SYNC), &req));
+	DO(weft_req_wait(&req, WEFT_FOREVER, NULL));
+	return NULL;
+}
+
+static int cross(void)
+{
+	static char x[1 << 20];
+	struct weft_port_info info = { .size = sizeof(info) };
+	weft_id peer = meet();
+	struct weft_port *port;
+	pthread_t t;
+
+	/* Beside it a thread that sends to a port of its own process: another one, as who waits for a send looks after where it goes. */
+	DO(weft_port_open(WEFT(port_opts, .name = "deaf"), &port));
+	DO(weft_port_stat(port, &info));
+	if (pthread_create(&t, NULL, send_local, &info.id))
+		return 1;
+	DO(weft_send(NULL, peer, 801, x, 8, SOON));     /* from now on its mailbox can be filled */
+	while (me == 1 && weft_send(NULL, peer, 801, x, 8, WEFT_NOW) == 0)
+		;
+	ready();
+	return me == 0 ? weft_send(NULL, peer, 800, x, sizeof(x), WEFT_FOREVER) : weft_send(NULL, peer, 802, x, 16, WEFT_FOREVER);
 }
 
 static int alone(void)
@@ -176,6 +207,8 @@ int main(int argc, char **argv)
 		return hang();
 	if (!strcmp(what, "send"))
 		return send_to_nobody();
+	if (!strcmp(what, "cross"))
+		return cross();
 	if (!strcmp(what, "alone"))
 		return alone();
 	if (!strcmp(what, "busy"))

@@ -2,8 +2,8 @@
  *
  *     input: records, each  u16 bytes of frames, u8 lane, u8 body (in units of 16 bytes), the frames
  *
- * The process here answers as an honest one: it sends, receives, takes, refuses. Whatever comes, memory stays whole, a session that is over ends every
- * operation once, and nothing is left. The mutator knows the table of frames, so inputs with the shape of frames are common.
+ * The process here answers as an honest one: it sends, receives, takes, refuses. Whatever comes, memory stays whole, a session that is over ends
+ * every operation once, and nothing is left. The mutator knows the table of frames, so inputs with the shape of frames are common.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -248,12 +248,133 @@ TEST(a_walk_shows_who_waits_and_the_process_how_many_are_asleep)
 	mate_begin(&mate, wait_for, &me);
 	EVENTUALLY(stats_of(NULL).parked == 1);
 	CHECK_EQ(state_count(WEFT_STATE_WAITER, mate.id, 0, 0, 0, ""), 1);
+	EVENTUALLY(state_count(WEFT_STATE_WAITER, mate.id, me, 1, 8, "receives at ") == 1);
 	uint64_t wakes = stats_of(NULL).wakes;
 	CHECK_OK(weft_send(NULL, mate.id, 1, &v, 8, SOON));
 	mate_wait(&mate);
 	CHECK(stats_of(NULL).wakes > wakes);
 	CHECK_EQ(stats_of(NULL).parked, 0);
 	CHECK_EQ(state_count(WEFT_STATE_WAITER, mate.id, 0, 0, 0, ""), 0);
+	mate_stop(&mate);
+	job_end();
+}
+
+/* A mate's call that sleeps, and how a sample is to show it. */
+struct sleeper {
+	struct weft_port *from;
+	weft_id whom;
+	struct weft_req *reqs[2];
+	uint64_t v[2];
+};
+
+static void send_and_wait(void *arg)
+{
+	struct sleeper *s = arg;
+
+	CHECK_OK(weft_send(s->from, s->whom, 2001, &s->v[0], 8, WEFT_FOREVER));
+}
+
+static void wait_for_posted(void *arg)
+{
+	struct sleeper *s = arg;
+
+	MUST_OK(send_post(s->from, WEFT_SYNC, s->whom, 2002, &s->v[0], 8, &s->reqs[0]));
+	CHECK_OK(weft_req_wait(&s->reqs[0], WEFT_FOREVER, NULL));
+}
+
+static void wait_for_both(void *arg)
+{
+	struct sleeper *s = arg;
+	struct weft_status st[2];
+	int which[2];
+
+	MUST_OK(send_post(NULL, WEFT_SYNC, s->whom, 2003, &s->v[0], 8, &s->reqs[0]));
+	MUST_OK(recv_post(NULL, 0, s->whom, 2004, &s->v[1], 8, &s->reqs[1]));
+	CHECK_EQ(weft_req_wait_some(s->reqs, 2, 2, 2, WEFT_FOREVER, which, st), 2);
+}
+
+TEST(a_thread_asleep_in_a_send_is_shown_with_whom_it_sends_to)
+{
+	struct mate mate;
+
+	job_begin(65536);
+	mate_start(&mate);
+	struct weft_port *from = port_new(0), *to = port_new(0);
+	struct sleeper s = { .from = from, .whom = port_id(to), .v = { 7 } };
+	/* No room: it waits until somebody takes what is there. */
+	uint64_t n = budget_fill(from, s.whom, 1);
+	mate_begin(&mate, send_and_wait, &s);
+	EVENTUALLY(state_count(WEFT_STATE_WAITER, mate.id, s.whom, 2001, 8, "sends") == 1);
+	CHECK(state_count(WEFT_STATE_WAITER, 0, 0, 0, 0, "") <= 1);
+	for (uint64_t i = 0; i < n; i++)
+		CHECK_NEXT(to, WEFT_ANY, 1, i);
+	CHECK_NEXT(to, WEFT_ANY, 2001, 7);
+	mate_wait(&mate);
+	CHECK_EQ(state_count(WEFT_STATE_WAITER, 0, 0, 0, 0, ""), 0);
+	ports_close(from, to);
+	mate_stop(&mate);
+	job_end();
+}
+
+TEST(a_thread_that_waits_for_a_posted_send_is_shown_with_whom_it_goes_to)
+{
+	struct weft_req *req = NULL;
+	struct mate mate;
+	uint64_t v = 8;
+
+	job_begin(0);
+	mate_start(&mate);
+	struct weft_port *from = port_new(0), *to = port_new(0);
+	struct sleeper s = { .from = from, .whom = port_id(to), .v = { 8 } };
+	/* One that nobody waits for is no waiter. */
+	MUST_OK(send_post(from, WEFT_SYNC, s.whom, 1, &v, 8, &req));
+	mate_begin(&mate, wait_for_posted, &s);
+	EVENTUALLY(state_count(WEFT_STATE_WAITER, mate.id, s.whom, 2002, 8, "sends") == 1);
+	CHECK(state_count(WEFT_STATE_WAITER, 0, 0, 0, 0, "") <= 1);
+	CHECK_NEXT(to, WEFT_ANY, 2002, 8);
+	CHECK_NEXT(to, WEFT_ANY, 1, 8);
+	CHECK_OK(weft_req_wait(&req, SOON, NULL));
+	mate_wait(&mate);
+	CHECK_EQ(state_count(WEFT_STATE_WAITER, 0, 0, 0, 0, ""), 0);
+	ports_close(from, to);
+	mate_stop(&mate);
+	job_end();
+}
+
+TEST(a_thread_that_waits_for_several_is_shown_once_for_each)
+{
+	struct mate mate;
+	uint64_t v = 9;
+
+	job_begin(0);
+	mate_start(&mate);
+	struct weft_port *to = port_new(0);
+	struct sleeper s = { .whom = port_id(to), .v = { 9 } };
+	mate_begin(&mate, wait_for_both, &s);
+	EVENTUALLY(state_count(WEFT_STATE_WAITER, mate.id, 0, 0, 0, "") == 2);
+	EVENTUALLY(state_count(WEFT_STATE_WAITER, mate.id, s.whom, 2003, 8, "sends") == 1);
+	EVENTUALLY(state_count(WEFT_STATE_WAITER, mate.id, s.whom, 2004, 8, "receives at ") == 1);
+	CHECK_NEXT(to, mate.id, 2003, 9);
+	CHECK_OK(weft_send(to, mate.id, 2004, &v, 8, SOON));
+	mate_wait(&mate);
+	CHECK_OK(weft_port_close(to, SOON));
+	mate_stop(&mate);
+	job_end();
+}
+
+TEST(who_receives_from_anyone_is_shown_with_the_port_it_sleeps_at)
+{
+	weft_id anyone = WEFT_ANY;
+	struct mate mate;
+	uint64_t v = 1;
+
+	job_begin(0);
+	mate_start(&mate);
+	mate_begin(&mate, wait_for, &anyone);
+	EVENTUALLY(state_count(WEFT_STATE_WAITER, mate.id, mate.id, 1, 8, "receives from anyone") == 1);
+	CHECK(state_count(WEFT_STATE_WAITER, 0, 0, 0, 0, "") <= 1);
+	CHECK_OK(weft_send(NULL, mate.id, 1, &v, 8, SOON));
+	mate_wait(&mate);
 	mate_stop(&mate);
 	job_end();
 }

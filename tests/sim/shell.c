@@ -1,7 +1,7 @@
 /* shell.c - what drives the remotes of a process: connections become lanes, records are written and read, acts are carried out.
  *
- * A record is u32 bytes of frames, u32 bytes of body, the frames, the body: what the secure layer does is left out. Reading a body goes in slices: where bytes go is
- * asked at one instant, they are written there some microseconds later, as a thread would; anything may happen between.
+ * A record is u32 bytes of frames, u32 bytes of body, the frames, the body: what the secure layer does is left out. Reading a body goes in
+ * slices: where bytes go is asked at one instant, they are written there some microseconds later, as a thread would; anything may happen between.
  */
 #include <errno.h>
 #include <stdlib.h>

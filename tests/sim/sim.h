@@ -127,6 +127,8 @@ struct proc {
 	weft_time tick[SIM_PROCS + 1];
 	bool backlog[SIM_PROCS + 1][SIM_PORTS + 1];
 	uint64_t unexpected[SIM_PROCS + 1], unexpected_most;
+	uint64_t port_bytes[SIM_PROCS + 1][SIM_PORTS + 1];
+	bool clogged[SIM_PROCS + 1][SIM_PORTS + 1];
 	uint32_t announcements[SIM_PROCS + 1], announcements_most;
 	struct wf_node posted[SIM_PORTS + 1], arrivals[SIM_PORTS + 1];
 	bool port_closed[SIM_PORTS + 1];

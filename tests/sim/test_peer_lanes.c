@@ -255,6 +255,48 @@ TEST(who_was_stopped_itself_does_not_blame_the_others)
 	rig_free(w);
 }
 
+TEST(blackouts_of_2_s_every_5_s_lose_nothing)
+{
+	struct world *w = rig_new((struct sim_conf){ 0 });
+	struct mail *m[50];
+
+	for (int i = 0; i < 50; i++) {
+		if (i % 10 == 6)
+			rig_silence(w, 2000, true);
+		m[i] = rig_send(w, 200000, 0);
+		rig_post(w);
+		rig_run(w, 500);
+	}
+	rig_run(w, 1000);
+	CHECK_OK(rig_remote(w, 1, 2)->err);
+	for (int i = 0; i < 50; i++)
+		CHECK(m[i]->ended && !m[i]->err && m[i]->matched);
+	rig_free(w);
+}
+
+TEST(a_network_that_becomes_slow_under_way_is_no_death)
+{
+	struct world *w = rig_new((struct sim_conf){ .deadline = WEFT_S });
+	struct mail *m[40];
+
+	for (int i = 0; i < 40; i++) {
+		if (i == 10)
+			for (struct wire *wire = w->wires; wire; wire = wire->next) {
+				wire->latency = 200 * WEFT_MS;
+				wire->rate = 1250000;
+			}
+		m[i] = rig_send(w, 30000, 0);
+		rig_post(w);
+		rig_run(w, 50);
+	}
+	rig_run(w, 10000);
+	CHECK_OK(rig_remote(w, 1, 2)->err);
+	CHECK_OK(rig_remote(w, 2, 1)->err);
+	for (int i = 0; i < 40; i++)
+		CHECK(m[i]->ended && !m[i]->err && m[i]->matched);
+	rig_free(w);
+}
+
 TEST(a_peer_at_rest_is_looked_at_twice_a_minute)
 {
 	struct world *w = rig_new((struct sim_conf){ 0 });

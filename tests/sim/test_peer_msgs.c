@@ -88,6 +88,37 @@ TEST(a_payload_up_to_4_KiB_is_done_at_once_and_a_larger_one_when_acknowledged)
 	rig_free(w);
 }
 
+TEST(what_finds_its_stream_full_goes_in_its_turn_when_something_is_acknowledged)
+{
+	struct wf_remote r;
+	struct wf_lane *lane[3];
+	struct wf_rsend s[4];
+	struct wf_acts acts = { 0 };
+	unsigned char frame[16];
+	struct wf_fill f;
+
+	alone(&r, lane);
+	r.conf.retain = WF_RETAIN_LEAST;
+	for (int i = 0; i < 4; i++) {
+		s[i] = (struct wf_rsend){ .to = 1, .from = 1, .len = WF_INLINE };
+		CHECK_EQ(wf_remote_send(&r, &s[i], WEFT_S), i < 2 ? WEFT_DONE : 0);
+	}
+	CHECK(s[2].state == WF_S_WAITS && s[3].state == WF_S_WAITS);
+	acts_of(&r, WF_ACT_WRITE);
+	CHECK_EQ(wf_remote_fill(&r, lane[1], &f, WEFT_S), 1);
+	wf_remote_wrote(&r, lane[1], WEFT_S);
+	CHECK_EQ(s[2].state, WF_S_WAITS);
+	wf_wire_put(frame, WF_WIRE_ACK, 4, r.out[4]->epoch, r.out[4]->rt.sent / 2);
+	MUST_OK(wf_remote_record(&r, lane[1], frame, 16, 0, WEFT_S, &acts));
+	CHECK_EQ(s[2].state, WF_S_OVER);
+	CHECK_EQ(s[3].state, WF_S_WAITS);
+	CHECK_EQ(acts_of(&r, WF_ACT_SENT), 1);
+	CHECK_OK(wf_remote_cancel(&r, &s[3], WEFT_S));          /* in its own queue */
+	CHECK_EQ(acts_of(&r, WF_ACT_SENT), 1);
+	CHECK_EQ(s[3].err, -ECANCELED);
+	wf_remote_fini(&r);
+}
+
 TEST(an_urgent_message_overtakes_bulk)
 {
 	struct world *w = rig_new((struct sim_conf){ 0 });
@@ -129,6 +160,38 @@ TEST(without_credit_a_message_is_announced_and_memory_stays_bounded)
 	for (int i = 0; i < 200; i++)
 		CHECK(w->mail[i]->matched && !w->mail[i]->err);
 	CHECK(rig_remote(w, 1, 2)->limit > 64 << 10);    /* what was freed can be used again */
+	rig_free(w);
+}
+
+TEST(a_port_that_does_not_receive_leaves_credit_to_the_others)
+{
+	struct world *w = rig_new((struct sim_conf){ .window = 256 << 10, .cap = 16 });
+	struct mail *m;
+
+	rig_send(w, 8, 0);
+	rig_run(w, 100);
+	for (int i = 0; i < 300; i++) {
+		rig_send(w, 2000, 0);
+		if (i % 10 == 0)
+			rig_run(w, 2);
+	}
+	rig_run(w, 100);
+	CHECK(w->proc[2].clogged[1][1]);
+	CHECK(w->proc[2].unexpected[1] < 128 << 10);
+	for (int i = 0; i < 100; i++) {
+		upper_post(&w->proc[2], 2, -1, -1, 4000);
+		m = upper_send(&w->proc[1], 1, 2, 2, 4000, 0, 0, 0);
+		CHECK(m->ended);                        /* on the spot: it needed no announcement */
+		rig_run(w, 5);
+		CHECK(m->matched);
+	}
+	for (int i = 0; i < 301; i++)
+		rig_post(w);
+	rig_run(w, 1000);
+	CHECK(!w->proc[2].clogged[1][1]);
+	CHECK_EQ(rig_remote(w, 1, 2)->ndests, 0);
+	for (uint32_t i = 0; i < w->nmails; i++)
+		CHECK(w->mail[i]->matched && w->mail[i]->ended && !w->mail[i]->err);
 	rig_free(w);
 }
 
@@ -523,6 +586,38 @@ TEST(an_invited_message_sends_its_chunks_with_its_header)
 	rig_free(w);
 }
 
+static bool fits_all(const struct wf_rsend *s, const void *want, size_t len)
+{
+	(void)s, (void)want, (void)len;
+	return true;
+}
+
+TEST(an_invitation_that_names_an_older_place_than_the_last_message_is_not_kept)
+{
+	struct wf_remote_ops ops = { .send_pieces = some_pieces, .land_pieces = no_pieces, .fits = fits_all };
+	struct wf_rsend s = { .to = 1, .from = 1, .len = 8 };
+	unsigned char frame[48] = { 0 };
+	struct wf_lane *lane[3];
+	struct wf_remote r;
+
+	alone(&r, lane);
+	r.conf.ops = &ops;
+	CHECK_EQ(wf_remote_send(&r, &s, WEFT_S), WEFT_DONE);
+	wf_wire_head(frame, WF_WIRE_INVITE, 0, 48);
+	wf_put64(frame + 16, 1);                        /* token */
+	wf_put64(frame + 24, 1 << 20);
+	wf_put32(frame + 40, 1);                        /* the port */
+	CHECK_OK(control(&r, lane[0], frame, 48));
+	CHECK_EQ(r.ninvites, 0);
+	wf_put64(frame + 8, r.out[4]->rt.tail);
+	CHECK_OK(control(&r, lane[0], frame, 48));
+	CHECK_EQ(r.ninvites, 1);
+	wf_wire_put(frame, WF_WIRE_REVOKE, 0, 0, 1);
+	CHECK_OK(control(&r, lane[0], frame, 16));
+	CHECK_EQ(r.ninvites, 0);
+	wf_remote_fini(&r);
+}
+
 TEST(an_invitation_is_kept_only_if_nothing_was_sent_behind_it)
 {
 	struct world *w = rig_new((struct sim_conf){ .invites = true });
@@ -559,6 +654,12 @@ TEST(a_cancelled_receive_revokes_its_invitation_here_and_what_comes_for_it_is_dr
 	rig_send(w, 8, 0);
 	rig_post(w);
 	rig_run(w, 100);
+	post = invited(w);
+	rig_run(w, 50);
+	CHECK_EQ(rig_remote(w, 1, 2)->ninvites, 1);
+	CHECK(upper_unpost(&w->proc[2], post));
+	rig_run(w, 50);
+	CHECK_EQ(rig_remote(w, 1, 2)->ninvites, 0);     /* its source is told */
 	post = invited(w);
 	rig_run(w, 50);
 	m = rig_send(w, 500000, 0);

@@ -1,7 +1,8 @@
 /* upper.c - what stands for the ports: receives, arrivals, and what is true of every message.
  *
- * A receive wants a source process or any, and a class of tags or any. A match is checked against all messages there are: none of the same channel (source port,
- * destination port, priority) that was sent earlier, fits the same receive and may still come is passed over; none is matched twice; the bytes are right.
+ * A receive wants a source process or any, and a class of tags or any. A match is checked against all messages there are: none of the same
+ * channel (source port, destination port, priority) that was sent earlier, fits the same receive and may still come is passed over; none is
+ * matched twice; the bytes are right.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -208,6 +209,17 @@ static void post_over(struct post *post, int err)
 
 /* ---- arrivals ---- */
 
+/* A port that holds a quarter of the window is told about, until it holds an eighth. */
+static void tell_clog(struct proc *p, uint32_t other, uint32_t port, uint64_t bytes)
+{
+	bool on = bytes > p->w->conf.window / (p->clogged[other][port] ? 8 : 4);
+
+	if (on == p->clogged[other][port])
+		return;
+	p->clogged[other][port] = on;
+	wf_remote_clog(p->remote[other], port, context_of(port), on);
+}
+
 static void unexpected(struct arrival *a, int sign)
 {
 	struct proc *p = a->p;
@@ -222,6 +234,8 @@ static void unexpected(struct arrival *a, int sign)
 		return;
 	}
 	p->unexpected[other] += sign > 0 ? a->cost : -a->cost;
+	p->port_bytes[other][a->port] += sign > 0 ? a->cost : -a->cost;
+	tell_clog(p, other, a->port, p->port_bytes[other][a->port]);
 	if (p->unexpected[other] > p->unexpected_most)
 		p->unexpected_most = p->unexpected[other];
 	if (p->unexpected[other] > p->w->conf.window)
@@ -696,7 +710,8 @@ struct post *upper_post(struct proc *p, uint32_t port, int want_proc, int want_c
 
 	if (!post)
 		abort();
-	*post = (struct post){ .p = p, .port = port, .want_proc = want_proc, .want_class = want_class, .cap = cap, .name = w->nposts++, .all = w->posts };
+	*post = (struct post){ .p = p, .port = port, .want_proc = want_proc, .want_class = want_class, .cap = cap,
+			       .name = w->nposts++, .all = w->posts };
 	w->posts = post;
 	if (named(post))
 		wf_remote_care(p->remote[want_proc], 1);

@@ -139,7 +139,8 @@ struct world *sim_new(const struct sim_conf *conf)
 		}
 		for (uint32_t k = 1; k <= conf->procs; k++) {
 			struct wf_remote_conf c = { .me = 10 * i, .them = 10 * k, .rails = conf->rails, .cap = conf->cap, .eager = conf->eager,
-						    .window = conf->window, .retain = conf->retain, .deadline = conf->deadline, .seed = conf->seed, .ops = &upper_ops };
+						    .window = conf->window, .retain = conf->retain, .deadline = conf->deadline,
+						    .seed = conf->seed, .ops = &upper_ops };
 
 			if (k == i)
 				continue;
@@ -157,7 +158,7 @@ static void check_rest(struct world *w, struct proc *p, uint32_t other)
 {
 	struct wf_remote *r = p->remote[other];
 
-	if (r->live || r->announced || r->ndests || r->sends.used || r->tokens.used || !wf_list_empty(&r->landings))
+	if (r->live || r->announced || r->ndests > r->nclogs || r->sends.used || r->tokens.used || !wf_list_empty(&r->landings))
 		sim_fail(w, "process %u keeps %u sends, %u announced, %u destinations, %u tokens of %u", p->number, r->live, r->announced, r->ndests,
 			 r->tokens.used, other);
 	if (p->announcements[other] || p->unexpected[other])
@@ -371,6 +372,11 @@ static bool pair_over(struct world *w, uint32_t a, uint32_t b)
 	return w->proc[a].dead || w->proc[b].dead || w->proc[a].remote[b]->err || w->proc[b].remote[a]->err;
 }
 
+static bool names_dead(struct world *w, const struct post *post)
+{
+	return post->want_proc >= 0 && (uint32_t)post->want_proc != post->p->number && w->proc[post->want_proc].dead;
+}
+
 /* Everything sent is received or was taken back, every operation has ended. */
 static bool all_over(struct world *w)
 {
@@ -386,8 +392,7 @@ static bool all_over(struct world *w)
 		if (post->invite_closing && !post->p->dead)
 			return false;
 	for (struct post *post = w->posts; post; post = post->all)
-		if (!post->over && !post->p->dead &&
-		    (!wf_list_has(&post->node) || (post->want_proc >= 0 && (uint32_t)post->want_proc != post->p->number && w->proc[post->want_proc].dead)))
+		if (!post->over && !post->p->dead && (!wf_list_has(&post->node) || names_dead(w, post)))
 			return false;
 	for (uint32_t i = 1; i <= w->conf.procs; i++) {
 		for (uint32_t port = 1; port <= SIM_PORTS; port++)
@@ -407,27 +412,26 @@ static void show(struct world *w, struct proc *p, uint32_t other)
 
 	if (w->conf.quiet)
 		return;
-	printf("# %u of %u: err %d, wake %.6f, now %.6f, limit %lu used %lu told %lu arrived %lu freed %lu, announced %u live %u\n", p->number, other, r->err,
-	       (double)r->wake / 1e9, (double)w->now / 1e9, (unsigned long)r->limit, (unsigned long)r->used, (unsigned long)r->told,
-	       (unsigned long)r->arrived, (unsigned long)r->freed, r->announced, r->live);
+	printf("# %u of %u: err %d, wake %.6f, now %.6f, announced %u, live %u\n", p->number, other, r->err, (double)r->wake / 1e9,
+	       (double)w->now / 1e9, r->announced, r->live);
 	for (unsigned i = 0; i < WF_LANES; i++) {
 		struct wf_lane *l = &r->lanes[i];
 
 		if (l->up)
-			printf("#   lane slot %u gen %u%s%s%s%s%s ready %lx moves %lx acks %lx since %.6f heard %.6f chunks %lu/%lu got %lu\n", l->slot, l->gen,
-			       l->closing ? " closing" : "", l->suspect ? " suspect" : "", l->active ? " active" : "", l->writing ? " writing" : "",
-			       l->pinged ? " pinged" : "", (unsigned long)l->ready, (unsigned long)l->moves, (unsigned long)l->acks, (double)l->since / 1e9,
-			       (double)l->heard / 1e9, (unsigned long)l->chunk_acked, (unsigned long)l->chunk_sent, (unsigned long)l->chunk_got);
+			printf("#   slot %u gen %u%s%s%s%s%s since %.6f heard %.6f chunks %llu of %llu\n", l->slot, l->gen,
+			       l->closing ? " closing" : "", l->suspect ? " suspect" : "", l->active ? " active" : "",
+			       l->writing ? " writing" : "", l->pinged ? " pinged" : "",
+			       (double)l->since / 1e9, (double)l->heard / 1e9, (unsigned long long)l->chunk_acked, (unsigned long long)l->chunk_sent);
 	}
 	for (unsigned i = 0; i < WF_STREAMS; i++) {
 		struct wf_out *o = r->out[i];
 
 		if (o)
-			printf("#   out %u acked %lu sent %lu tail %lu epoch %u%s lane %d\n", i, (unsigned long)o->rt.acked, (unsigned long)o->rt.sent,
-			       (unsigned long)o->rt.tail, o->epoch, o->waits ? " waits" : "", o->lane ? o->lane->slot : -1);
+			printf("#   out %u acked %llu sent %llu tail %llu epoch %u%s\n", i, (unsigned long long)o->rt.acked,
+			       (unsigned long long)o->rt.sent, (unsigned long long)o->rt.tail, o->epoch, o->waits ? " waits" : "");
 		if (r->in[i].epoch)
-			printf("#   in %u next %lu epoch %u%s lane %d\n", i, (unsigned long)r->in[i].next, r->in[i].epoch, r->in[i].begun ? " begun" : "",
-			       r->in[i].lane ? r->in[i].lane->slot : -1);
+			printf("#   in %u next %llu epoch %u%s\n", i, (unsigned long long)r->in[i].next, r->in[i].epoch,
+			       r->in[i].begun ? " begun" : "");
 	}
 }
 
@@ -443,8 +447,9 @@ static void name_pending(struct world *w)
 		if (w->proc[m->from_proc].dead)
 			continue;
 		if (!m->ended || (!m->matched && !m->dropped && !m->lost && !pair_over(w, m->from_proc, m->to_proc)))
-			sim_fail(w, "message %u (%lu bytes, %u.%u to %u.%u, prio %d, flags %u) is %s for ever, state %u", m->id, (unsigned long)m->len,
-				 m->from_proc, m->from_port, m->to_proc, m->to_port, m->prio, m->s.flags, m->ended ? "unreceived" : "pending",
+			sim_fail(w, "message %u (%lu bytes, %u.%u to %u.%u, prio %d, flags %u) is %s for ever, state %u", m->id,
+				 (unsigned long)m->len, m->from_proc, m->from_port, m->to_proc, m->to_port, m->prio, m->s.flags,
+				 m->ended ? "unreceived" : "pending",
 				 m->s.state);
 	}
 	sim_fail(w, "something is pending for ever");

@@ -116,6 +116,7 @@ int wf_tcp_lane_make(struct tcp_rail *rail, int fd, int state, void *cookie, str
 	lane->fd = fd;
 	lane->cookie = cookie;
 	lane->blocked = false;
+	lane->watched = true;
 	lane->need.pieces = 0;
 	lane->want = 0;
 	lane->deadline = wf_now() + (int64_t)(stranger ? rail->opt.silent_ms : rail->opt.connect_ms) * WEFT_MS;
@@ -163,7 +164,8 @@ static void wait_for_poller(struct tcp_lane *lane)
 
 	if (wf_tcp_poller_is_me(rail))
 		return;
-	for (int i = 0; atomic_load(&rail->in) == lane; i++)            /* T1 */
+	wf_fence_heavy();                                               /* T1 */
+	for (int i = 0; atomic_load_explicit(&rail->in, memory_order_acquire) == lane; i++)
 		if (i < 100)
 			wf_relax();
 		else
@@ -174,7 +176,7 @@ void wf_tcp_need_drop(void *state)
 {
 	struct tcp_lane *lane = state;
 
-	atomic_fetch_or(&lane->word, TCP_DROP);         /* T1 */
+	atomic_fetch_or_explicit(&lane->word, TCP_DROP, memory_order_release);
 	wait_for_poller(lane);
 }
 
@@ -185,7 +187,7 @@ void wf_tcp_lane_close(void *state)
 	unsigned ms = ORPHAN_MS;
 	int unsent = 0;
 
-	atomic_fetch_or(&lane->word, TCP_CLOSED);       /* T1 */
+	atomic_fetch_or_explicit(&lane->word, TCP_CLOSED, memory_order_release);
 	wait_for_poller(lane);
 	if (ioctl(lane->fd, SIOCOUTQ, &unsent) == 0 && unsent)
 		setsockopt(lane->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));   /* a peer that does not read cannot keep it longer */

@@ -2,6 +2,7 @@
  *
  * A thread that spins pays one system call per look: the hot lane's. epoll is asked every `stride` looks: the more often the hot lane alone
  * had something the larger, 1 as soon as another one had. A thread that does not spin gets an answer about all lanes.
+ * A lane that stays hot leaves the epoll set (watch.c) until arm().
  */
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -21,13 +22,20 @@
 /* Into a lane: true if it is still the one meant. Out again by leave(). */
 static bool enter(struct tcp_rail *rail, struct tcp_ref ref)
 {
-	atomic_store(&rail->in, ref.lane);                              /* T1 */
-	return (atomic_load(&ref.lane->word) & ~TCP_DROP) == ref.word;  /* T1, T2 */
+	atomic_store_explicit(&rail->in, ref.lane, memory_order_relaxed);
+	wf_fence_light();                                                                               /* T1 */
+	return (atomic_load_explicit(&ref.lane->word, memory_order_acquire) & ~TCP_DROP) == ref.word;   /* T2 */
 }
 
 static void leave(struct tcp_rail *rail)
 {
 	atomic_store_explicit(&rail->in, NULL, memory_order_release);
+}
+
+/* relaxed: the poller is who writes it, once a lane is up. */
+static bool is(const struct tcp_lane *lane, enum tcp_state state)
+{
+	return atomic_load_explicit(&lane->state, memory_order_relaxed) == (int)state;
 }
 
 static void watch_reads(struct tcp_lane *lane)
@@ -91,22 +99,22 @@ static int serve(struct tcp_rail *rail, struct tcp_ref ref, uint32_t events)
 	bool here = enter(rail, ref);
 	int n = 0;
 
-	if (here && lane->state == TCP_CONNECTING && (events & (EPOLLOUT | EPOLLERR | EPOLLHUP))) {
+	if (here && is(lane, TCP_CONNECTING) && (events & (EPOLLOUT | EPOLLERR | EPOLLHUP))) {
 		n++;
 		connected(ref);
-		here = wf_tcp_same(ref) && lane->state == TCP_UP;
+		here = wf_tcp_same(ref) && is(lane, TCP_UP);
 		events = 0;             /* what else there is comes next time */
 	}
-	if (here && lane->state == TCP_STRANGER) {
+	if (here && is(lane, TCP_STRANGER)) {
 		n++;
 		here = introduce(ref);
 	}
-	if (here && lane->state == TCP_UP && (events & EPOLLOUT) && wf_tcp_writable(lane)) {
+	if (here && is(lane, TCP_UP) && (events & EPOLLOUT) && wf_tcp_writable(lane)) {
 		n++;
 		rail->up->writable(lane->cookie);
 		here = wf_tcp_same(ref);
 	}
-	if (here && lane->state == TCP_UP && (events & (EPOLLIN | EPOLLERR | EPOLLHUP)))
+	if (here && is(lane, TCP_UP) && (events & (EPOLLIN | EPOLLERR | EPOLLHUP)))
 		wf_tcp_read(ref, BYTES, &n);
 	leave(rail);
 	return n;
@@ -155,6 +163,44 @@ static int expire(struct tcp_rail *rail)
 	return n;
 }
 
+/* The hot lane goes back into the epoll set, if it is not there. False: it cannot, and is over. */
+static bool cool(struct tcp_rail *rail)
+{
+	struct tcp_ref hot = rail->hot;
+	int r = 0;
+
+	rail->hits = 0;
+	if (!hot.lane)
+		return true;
+	if (enter(rail, hot) && is(hot.lane, TCP_UP) && (r = wf_tcp_watch(hot.lane)) < 0)
+		wf_tcp_fail(hot, r);
+	leave(rail);
+	return r == 0;
+}
+
+/* Another lane is the busy one. */
+static void heat(struct tcp_rail *rail, struct tcp_ref ref)
+{
+	cool(rail);
+	rail->hot = ref;
+}
+
+/* What a spinning thread took out of the set is put back. Where that fails poll will say so, which may make upcalls. */
+int wf_tcp_arm(void *state)
+{
+	struct tcp_rail *rail = state;
+	int r = 0;
+
+	rail->hits = 0;
+	if (rail->hot.lane) {
+		if (enter(rail, rail->hot) && is(rail->hot.lane, TCP_UP))
+			r = wf_tcp_watch(rail->hot.lane);
+		leave(rail);
+	}
+	rail->failing |= r < 0;
+	return r < 0;
+}
+
 /* Asks epoll about all. How many upcalls; whether another lane than the hot one had something. */
 static int sweep(struct tcp_rail *rail, int budget, bool *ret_others)
 {
@@ -171,12 +217,21 @@ static int sweep(struct tcp_rail *rail, int budget, bool *ret_others)
 			int done = serve(rail, ref, ev[i].events);
 
 			n += done;
-			if (done && (ev[i].events & EPOLLIN))
-				rail->hot = ref;
+			if (done && (ev[i].events & EPOLLIN) && ref.lane != rail->hot.lane)
+				heat(rail, ref);
 			*ret_others |= done && ref.lane != hot.lane;
 		}
 	}
 	return k < 0 && errno != EINTR ? -errno : n;
+}
+
+/* Inside the hot lane. */
+static void look(struct tcp_rail *rail, int *events)
+{
+	int before = *events;
+
+	if (wf_tcp_read(rail->hot, BYTES, events) && *events > before && ++rail->hits == TCP_HITS)
+		wf_tcp_unwatch(rail->hot.lane);
 }
 
 int wf_tcp_poll(void *state, int budget, unsigned flags)
@@ -186,9 +241,13 @@ int wf_tcp_poll(void *state, int budget, unsigned flags)
 	int n = 0, r;
 
 	wf_tcp_poller_set(rail, true);
+	if (wf_unlikely(rail->failing)) {
+		rail->failing = false;
+		n += !cool(rail);
+	}
 	if (rail->hot.lane) {
-		if (enter(rail, rail->hot) && rail->hot.lane->state == TCP_UP)
-			wf_tcp_read(rail->hot, BYTES, &n);
+		if (enter(rail, rail->hot) && is(rail->hot.lane, TCP_UP))
+			look(rail, &n);
 		else
 			rail->hot.lane = NULL;
 		leave(rail);

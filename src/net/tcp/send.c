@@ -1,42 +1,8 @@
 /* send.c - bytes into the socket. One thread at a time per lane; beside the poller. */
 #include <errno.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include "net/tcp/tcp.h"
-
-static void watch_locked(struct tcp_lane *lane, uint32_t events)
-{
-	struct epoll_event ev = { .events = events, .data.u64 = wf_tcp_lane_event(lane) };
-
-	wf_assert_held(&lane->lock);
-	epoll_ctl(lane->rail->epoll, EPOLL_CTL_MOD, lane->fd, &ev);
-}
-
-/* The socket is full: the poller is to hear when it is not. epoll tells the state, not the change: nothing is missed in between. */
-static void block(struct tcp_lane *lane)
-{
-	wf_lock(&lane->lock);
-	if (!lane->blocked) {
-		lane->blocked = true;
-		watch_locked(lane, EPOLLIN | EPOLLOUT);
-	}
-	wf_unlock(&lane->lock);
-}
-
-bool wf_tcp_writable(struct tcp_lane *lane)
-{
-	bool blocked;
-
-	wf_lock(&lane->lock);
-	blocked = lane->blocked;
-	if (blocked) {
-		lane->blocked = false;
-		watch_locked(lane, EPOLLIN);
-	}
-	wf_unlock(&lane->lock);
-	return blocked;
-}
 
 ssize_t wf_tcp_send(void *state, const struct weft_out *out)
 {
@@ -67,12 +33,12 @@ ssize_t wf_tcp_send(void *state, const struct weft_out *out)
 	if (n >= 0) {
 		atomic_store_explicit(&lane->sent, atomic_load_explicit(&lane->sent, memory_order_relaxed) + (uint64_t)n, memory_order_relaxed);
 		if ((size_t)n < all)
-			block(lane);
+			wf_tcp_block(lane);
 		return n;
 	}
 	err = errno;
 	if (err == EAGAIN || err == ENOBUFS || err == ENOMEM) {
-		block(lane);
+		wf_tcp_block(lane);
 		return -EAGAIN;
 	}
 	atomic_store_explicit(&lane->broken, -err, memory_order_relaxed);

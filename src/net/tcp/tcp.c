@@ -132,6 +132,7 @@ const struct weft_driver wf_tcp_driver = {
 	.send = wf_tcp_send,
 	.poll = wf_tcp_poll,
 	.wait_fd = wait_fd,
+	.arm = wf_tcp_arm,
 	.need_drop = wf_tcp_need_drop,
 	.stat = rail_stat,
 	.addr_print = wf_tcp_addr_print,

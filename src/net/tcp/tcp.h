@@ -9,8 +9,10 @@
  *     poller  in = lane; word == the generation I know and not CLOSED?  then use it        ...  in = NULL
  *     closer  word |= CLOSED; wait until in != lane; then free it: nobody looks there any more
  *
- * Edges   T1  seq_cst on `in` and `word`: each stores its own and loads the other's; one of them sees the other. A poller that saw the
- *             old word is waited for; one that comes later sees CLOSED or the next generation. The same for DROP and the need's memory.
+ * Edges   T1  F1 of base/fence.h on `in` and `word`: each stores its own and loads the other's, the poller over a light fence (it does so
+ *             for every look), the closer over a heavy one; one of them sees the other. A poller that saw the old word is waited for, by
+ *             an acquire of the release that left; one that comes later sees CLOSED or the next generation. The same for DROP and the
+ *             need's memory.
  *         T2  word release (lane_open) -> word acquire (poller): all fields of the lane.
  */
 #ifndef WF_NET_TCP_TCP_H
@@ -34,7 +36,8 @@
 #define TCP_CHUNK 64u                   /* lanes allocated at once */
 #define TCP_CHUNKS 4096u
 #define TCP_EVENTS 64
-#define TCP_STRIDE 32                   /* while one lane is busy the others are looked at every so many polls */
+#define TCP_HITS 64                     /* reads that found something before a busy lane leaves the epoll set */
+#define TCP_STRIDE 64                   /* while one lane is busy the others are looked at every so many polls */
 
 enum tcp_state { TCP_CONNECTING = 1, TCP_STRANGER, TCP_UP, TCP_DEAD };
 
@@ -59,6 +62,7 @@ struct tcp_lane {
 	/* Under lock: what epoll looks for. */
 	struct wf_lock lock;
 	bool blocked;                   /* a send was short: EPOLLOUT too */
+	bool watched;                   /* it is in the set */
 	/* Under the rail's lock. */
 	struct wf_node waiting;         /* among the connecting or the strangers, oldest first */
 	weft_time deadline;
@@ -107,6 +111,8 @@ struct tcp_rail {
 	/* Poller only. */
 	int spare;                      /* a descriptor kept so that one can be freed; -1: none */
 	struct tcp_ref hot;             /* the last lane on which something came */
+	bool failing;                   /* it could not be put back into the epoll set */
+	int hits;                       /* how often since it is that, or since somebody slept */
 	int looks, stride;              /* polls since epoll was asked; how many there may be */
 	unsigned char *stage, *spare_stage;
 	/* Any thread, atomic. */
@@ -147,7 +153,12 @@ void wf_tcp_unblock(struct tcp_lane *lane);             /* forgets what take() l
 
 /* send.c */
 ssize_t wf_tcp_send(void *lane, const struct weft_out *out);
+
+/* watch.c */
+void wf_tcp_block(struct tcp_lane *lane);               /* the socket is full: the poller is to hear when it is not */
 bool wf_tcp_writable(struct tcp_lane *lane);            /* epoll says so. True: somebody waits for it */
+void wf_tcp_unwatch(struct tcp_lane *lane);             /* poller only: it looks there itself */
+int wf_tcp_watch(struct tcp_lane *lane);                /* poller only; 0 or -E: epoll cannot have it */
 
 /* listen.c */
 int wf_tcp_listen(struct tcp_rail *rail);               /* a descriptor, or -E */
@@ -155,6 +166,7 @@ int wf_tcp_accept(struct tcp_rail *rail);               /* poller only; how many
 void wf_tcp_hear(struct tcp_rail *rail, weft_time now); /* poller only: the listener again, if its pause is over */
 
 /* poll.c */
+int wf_tcp_arm(void *rail);
 int wf_tcp_poll(void *rail, int budget, unsigned flags);
 
 #endif

@@ -1,8 +1,8 @@
 /* mrstrict.c - the mrstrict wrapper: memory that was not registered is refused, and so is forgetting it too early.
  *
- * Some adapters fail, or corrupt memory, when they meet memory that was never registered; most test machines have none of those. This wrapper, around a
- * driver that has `mem`, refuses with -EFAULT every send and every room whose handle is missing, is not one of ours, or does not cover it. A handle that
- * a room still uses cannot be deleted: that is counted, and refused.
+ * Some adapters fail, or corrupt memory, when they meet memory that was never registered; most test machines have none of those. This
+ * wrapper, around a driver that has `mem`, refuses with -EFAULT every send and every room whose handle is missing, is not one of ours, or
+ * does not cover it. A handle that a room still uses cannot be deleted: that is counted, and refused.
  */
 #include <errno.h>
 #include <pthread.h>
