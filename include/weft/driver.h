@@ -138,10 +138,10 @@ struct weft_upcalls {
 	 * were told; else why. Nothing follows; weft calls lane_close some time later. */
 	void (*down)(void *lane, int err);
 
-	/* Stream lanes: @len bytes have come, in order; the first ones are those left last time. Returns how many were taken; the rest is
+	/* Stream lanes: @len bytes have come, in order; the first ones are those left last time. weft may change them. Returns how many were taken; the rest is
 	 * told again with what comes behind it (see need.want). With need.pieces set the bytes behind those taken go there
 	 * instead, those already here are copied. <0: weft gives the lane up, down(that) follows. */
-	ssize_t (*take)(void *lane, const void *bytes, size_t len, struct weft_need *need);
+	ssize_t (*take)(void *lane, void *bytes, size_t len, struct weft_need *need);
 
 	/* Stream lanes: @got bytes are in the pieces that were needed, from the first on: need.min or more, or fewer if need_drop
 	 * came between. Exactly once for each need, unless the lane ends. It may need again. <0 as of take. */

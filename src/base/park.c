@@ -20,6 +20,7 @@
 _Atomic unsigned wf_spins = 16;
 _Atomic uint32_t wf_parked;
 bool wf_park_far;
+void (*wf_park_ring)(void);
 _Thread_local unsigned wf_spin_skip;
 static _Thread_local unsigned crowds;   /* waits in a row that met one */
 static _Atomic unsigned spins_per_us = 16;
@@ -135,17 +136,29 @@ int wf_park(struct wf_parker *p, weft_time until, void (*cleanup)(void *), void 
 	return r;
 }
 
-bool wf_wake(struct wf_parker *p)
+uint32_t wf_wake_word(struct wf_parker *p)
 {
+	uint32_t word;
+
 	wf_fence_slow();                /* what we published before what we look at: see Cold in park.h */
 	/* Looking first keeps a crowd of wakers from taking the line in turns. */
-	if (atomic_load_explicit(&p->word, memory_order_relaxed) != 1)
-		return false;
-	if (atomic_exchange_explicit(&p->word, 0, memory_order_acq_rel) != 1)
-		return false;
+	if (atomic_load_explicit(&p->word, memory_order_relaxed) == 0)
+		return 0;
+	word = atomic_exchange_explicit(&p->word, 0, memory_order_acq_rel);
+	if (word != 1)
+		return word;
 	if (wf_park_far)
 		wf_futex_wake_far(&p->word, 1);
 	else
 		wf_futex_wake(&p->word, 1);
-	return true;
+	return word;
+}
+
+bool wf_wake(struct wf_parker *p)
+{
+	uint32_t word = wf_wake_word(p);
+
+	if (wf_unlikely(word > 1) && wf_park_ring)
+		wf_park_ring();
+	return word;
 }

@@ -35,12 +35,15 @@
 #include "base/fence.h"
 
 struct wf_parker {
-	_Atomic uint32_t word;                  /* 1: asleep or about to be */
+	_Atomic uint32_t word;                  /* 1: asleep or about to be; 2: asleep on a descriptor, to be rung (wf_park_ring) */
 };
 
 /* Park words lie where other processes see them (net/local/board.h), who wake as we do. Set once, before anybody sleeps. A faulty process could
  * write 1 behind a waker's 0: sleeps are then bounded. */
 extern bool wf_park_far;
+
+/* Wakes the one of this process whose word says 2. Set once. */
+extern void (*wf_park_ring)(void);
 
 #define WF_COLD_RECEIVES 32
 
@@ -108,5 +111,6 @@ int wf_park(struct wf_parker *p, weft_time until, void (*cleanup)(void *), void 
 /* [any] Wakes @p, whose name was found, if it sleeps: true if it did. Begins with a full fence, so that a sleeper whose name has
  * stood since before needs no heavy one (cold, below). */
 bool wf_wake(struct wf_parker *p);
+uint32_t wf_wake_word(struct wf_parker *p);     /* the same for one of another process: what the word said; 2 has not been woken yet */
 
 #endif

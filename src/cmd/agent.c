@@ -235,7 +235,7 @@ static void on_signal(struct agent *a)
 static void on_event(struct agent *a, const struct epoll_event *e)
 {
 	uint32_t number = (uint32_t)e->data.u64;
-	struct place *p = number ? &a->places[number - 1] : NULL;
+	struct place *p = number ? &a->places[number - 1 - a->run->first] : NULL;
 
 	/* What was closed while this event waited for its turn is -1 by now. */
 	switch ((enum source)(e->data.u64 >> 32)) {
@@ -333,7 +333,8 @@ static int places_make(struct agent *a)
 	for (unsigned i = 0; i < a->count; i++) {
 		struct place *p = &a->places[i];
 
-		p->number = i + 1;
+		p->number = a->run->first + i + 1;
+		p->index = i;
 		p->pidfd = p->door = p->calls = p->notes = p->board = p->event = -1;
 		p->marks = calloc(a->count, 1);
 		if (!p->marks)

@@ -27,7 +27,8 @@ enum stage {
 
 /* One process of the job: the program that was started, and who joined in its place, which may be a descendant of it. */
 struct place {
-	uint32_t number;                /* 1 .. count */
+	uint32_t number;                /* in the job: run.first + 1 .. run.first + count */
+	uint32_t index;                 /* here: 0 .. count - 1 */
 	enum stage stage;
 
 	pid_t main;                     /* what was started; 0: not started, or reaped */

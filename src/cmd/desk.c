@@ -29,6 +29,7 @@ static bool try_again(ssize_t n)
 
 static struct place *place_of(struct agent *a, uint32_t number)
 {
+	number -= a->run->first;
 	return number >= 1 && number <= a->count ? &a->places[number - 1] : NULL;
 }
 
@@ -193,7 +194,7 @@ static bool reply(struct agent *a, struct place *p, const void *frame, size_t by
 /* Takes the descriptors; they are what they should be. */
 static void admit(struct agent *a, struct place *p, struct wf_parcel *parcel, int pidfd)
 {
-	struct wf_frame_welcome w = { .process = p->number, .count = a->count };
+	struct wf_frame_welcome w = { .process = p->number, .count = a->run->total };
 
 	p->pid = parcel->pid;
 	p->pidfd = pidfd;

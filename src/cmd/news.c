@@ -17,7 +17,7 @@
 
 static unsigned char *mark(struct place *p, const struct place *about)
 {
-	return &p->marks[about->number - 1];
+	return &p->marks[about->index];
 }
 
 /* DYING is in as well: until its end is certain it is waited for. */

@@ -20,9 +20,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <weft/base.h>
+
 #include "job/frames.h"
 #include "streams.h"
 #include "tree.h"
+#include "wire/hosts.h"
 
 #define SECOND_INT (5 * SECOND) /* a second SIGINT within this time kills */
 #define KILL_MS 5000
@@ -66,6 +69,10 @@ void files_raise(struct rlimit *ret_was)
 static const char usage[] =
 	"weft run [OPTIONS] PROGRAM [ARGUMENTS]\n"
 	"  -n N               so many processes, 1 to 1024 (1)\n"
+	"  --hosts A:2,B:2    the job is on several hosts, so many processes on each; this command starts those\n"
+	"  --host I           of one of them, counted from 0; the others are started there likewise\n"
+	"  --ports P          where they listen: the first process of a host on port P, the next on P + 1 ... (7700)\n"
+	"  --key FILE         64 hexadecimal digits, private to its owner, the same on all hosts\n"
 	"  -l, --label        put [rank] before every line of output\n"
 	"  --timeout S        end the job after S seconds\n"
 	"  --stop-limit S     kill a process that was stopped for S seconds (never)\n"
@@ -76,7 +83,8 @@ static const char usage[] =
 static void options_default(struct run *run)
 {
 	memset(run, 0, sizeof(*run));
-	run->count = 1;
+	run->count = run->total = 1;
+	run->ports = 7700;
 }
 
 /* Seconds above 0; a negative number: that is none. */
@@ -101,11 +109,34 @@ static bool count_read(const char *text, unsigned *ret_count)
 	return true;
 }
 
+/* Which of the job's processes are this host's. */
+static bool hosts_read(struct run *run)
+{
+	static struct wf_hosts_map map;
+
+	if (run->ports < 1 || run->ports > 65000 || wf_hosts_parse(run->hosts, run->ports, &map) < 0) {
+		fprintf(stderr, "weft run: %s\n", run->ports < 1 || run->ports > 65000 ? "--ports: not a port number" : weft_last_error());
+		return false;
+	}
+	if (run->host >= map.hosts || wf_hosts_count(&map) > RUN_MOST || !run->key) {
+		fprintf(stderr, "weft run: %s\n", !run->key ? "--hosts wants --key too" : run->host >= map.hosts ? "--host: there are not so many" : "too many processes");
+		return false;
+	}
+	run->first = map.host[run->host].first - 1;
+	run->count = map.host[run->host].count;
+	run->total = wf_hosts_count(&map);
+	return true;
+}
+
 /* -1: go on; else the exit code. */
 static int options_read(struct run *run, int argc, char **argv)
 {
-	enum { TIMEOUT = 256, STOP_LIMIT, KILL_ON_FAIL };
+	enum { TIMEOUT = 256, STOP_LIMIT, KILL_ON_FAIL, HOSTS, HOST, PORTS, KEY };
 	static const struct option known[] = {
+		{ "hosts", required_argument, NULL, HOSTS },
+		{ "host", required_argument, NULL, HOST },
+		{ "ports", required_argument, NULL, PORTS },
+		{ "key", required_argument, NULL, KEY },
 		{ "label", no_argument, NULL, 'l' },
 		{ "timeout", required_argument, NULL, TIMEOUT },
 		{ "stop-limit", required_argument, NULL, STOP_LIMIT },
@@ -125,6 +156,18 @@ static int options_read(struct run *run, int argc, char **argv)
 				break;
 			fprintf(stderr, "weft run: -n %s: a job has 1 to %d processes\n", optarg, RUN_MOST);
 			return CODE_USAGE;
+		case HOSTS:
+			run->hosts = optarg;
+			break;
+		case HOST:
+			run->host = (unsigned)strtoul(optarg, NULL, 10);
+			break;
+		case PORTS:
+			run->ports = (unsigned)strtoul(optarg, NULL, 10);
+			break;
+		case KEY:
+			run->key = optarg;
+			break;
 		case 'l':
 			run->label = true;
 			break;
@@ -156,6 +199,8 @@ static int options_read(struct run *run, int argc, char **argv)
 		}
 	}
 	run->argv = argv + optind;
+	if (run->hosts ? !hosts_read(run) : (run->total = run->count, false))
+		return CODE_USAGE;
 	if (run->argv[0])
 		return -1;
 	fprintf(stderr, "weft run: which program? (weft run --help)\n");

@@ -24,7 +24,10 @@ enum { CODE_FAULT = 1, CODE_USAGE = 2, CODE_TIMEOUT = 124, CODE_NOEXEC = 126, CO
 
 /* What the command line and the surroundings say; constant once the agent is forked. */
 struct run {
-	unsigned count;
+	unsigned count;                 /* here */
+	unsigned first, total;          /* processes of other hosts before these; of all hosts */
+	const char *hosts, *key;        /* NULL: one host */
+	unsigned host, ports;
 	bool label, verbose, kill_on_fail;
 	double timeout, stop_limit;     /* seconds; 0: none */
 	char **argv;                    /* the program and its arguments */

@@ -55,6 +55,13 @@ static int set_streams(const struct run *run, unsigned index)
 	return 0;
 }
 
+static int set_hosts(const struct run *run)
+{
+	if (!run->hosts)
+		return 0;
+	return setenv("WEFT_HOSTS", run->hosts, 1) == 0 && setenv("WEFT_KEY", run->key, 1) == 0 ? set_number("WEFT_PORTS", run->ports) : -1;
+}
+
 /* In the child, between fork and exec. */
 static _Noreturn void become(struct agent *a, unsigned index, int door, pid_t agent, int report)
 {
@@ -65,7 +72,7 @@ static _Noreturn void become(struct agent *a, unsigned index, int door, pid_t ag
 	if (getppid() != agent)
 		_exit(CODE_FAULT);      /* it ended before the kernel was asked */
 	setpgid(0, 0);
-	if (set_number("WEFT_RANK", index) == 0 && set_number("WEFT_SIZE", run->count) == 0 && set_door(door) == 0 &&
+	if (set_hosts(run) == 0 && set_number("WEFT_RANK", run->first + index) == 0 && set_number("WEFT_SIZE", run->total) == 0 && set_door(door) == 0 &&
 	    set_streams(run, index) == 0) {
 		setrlimit(RLIMIT_NOFILE, &run->files);
 		signal(SIGPIPE, run->pipe_ignored ? SIG_IGN : SIG_DFL);
@@ -95,7 +102,7 @@ static int start_one(struct agent *a, struct place *p, int report)
 	}
 	pid = fork();
 	if (pid == 0)
-		become(a, p->number - 1, pair[1], agent, report);
+		become(a, p->index, pair[1], agent, report);
 	close(pair[1]);
 	if (pid < 0)
 		return -errno;
@@ -118,7 +125,7 @@ bool start_all(struct agent *a)
 	for (unsigned i = 0; r == 0 && i < a->count; i++) {
 		r = start_one(a, &a->places[i], pair[1]);
 		if (r < 0)
-			agent_say(a, "process %u of %u cannot be started: %s%s", i + 1, a->count, strerror(-r),
+			agent_say(a, "process %u of %u cannot be started: %s%s", a->places[i].number, a->run->total, strerror(-r),
 				  r == -EMFILE ? " (ulimit -n)" : r == -EAGAIN ? " (ulimit -u)" : "");
 	}
 	close(pair[1]);

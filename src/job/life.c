@@ -208,8 +208,10 @@ static void pick(struct weft_port *p, void *arg)
 		*ret = p;
 }
 
-static void leave_job(void)
+static bool leave_job(weft_time until)
 {
+	bool drained;
+
 	for (;;) {
 		struct weft_port *p = NULL;
 
@@ -222,7 +224,7 @@ static void leave_job(void)
 		wf_port_end(wf_self.port, WEFT_NOW);
 	wf_port_end(world, WEFT_NOW);
 	wf_listener_stop();
-	wf_others_leave();
+	drained = wf_others_leave(until);
 	wf_callbacks_run();             /* ends told in the last moment */
 	world = NULL;
 	wf_self.port = NULL;
@@ -231,6 +233,7 @@ static void leave_job(void)
 	wf_board_blank();
 	wf_bury_all();
 	wf_knob_fix(0);
+	return drained;
 }
 
 int weft_fini(weft_time until)
@@ -248,7 +251,8 @@ int weft_fini(weft_time until)
 	} else if (--inits == 0) {
 		if (!drain_all(until))
 			r = wf_late(until);
-		leave_job();
+		if (!leave_job(until) && r == 0)
+			r = wf_late(until);
 		atomic_store_explicit(&wf_life, WF_OUT, memory_order_release);
 	}
 	pthread_mutex_unlock(&life_lock);

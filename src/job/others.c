@@ -17,6 +17,8 @@
 #include "net/local/board.h"
 #include "port/host.h"
 #include "port/listener.h"
+#include "secure/chain.h"
+#include "wire/wire.h"
 
 #define ACTED_TRIES 3
 
@@ -50,6 +52,32 @@ int wf_others_offered(uint32_t *ret_process, uint32_t *ret_count)
 		return weft_fail(-EACCES, "WEFT_AGENT is set, but WEFT_RANK and WEFT_SIZE make no sense");
 	*ret_process = rank + 1;
 	return 1;
+}
+
+/* The hosts of the job, if there are several: WEFT_HOSTS, WEFT_PORTS, WEFT_KEY. */
+static int join_hosts(uint32_t process)
+{
+	const char *hosts = getenv("WEFT_HOSTS"), *path = getenv("WEFT_KEY");
+	struct wf_key key;
+	uint8_t job[16];
+	uint32_t base;
+	int r;
+
+	if (!hosts)
+		return 0;
+	if (!path)
+		return weft_fail(-EACCES, "WEFT_HOSTS is set, and WEFT_KEY is not");
+	if (number("WEFT_PORTS", 1, 65535, &base) < 0)
+		return weft_fail(-EINVAL, "WEFT_PORTS is no port number");
+	r = wf_key_read(path, &key);
+	if (r == 0)
+		r = wf_crypto_load();
+	if (r == 0)
+		r = wf_hkdf_expand(key.bytes, "weft job number", NULL, 0, job, sizeof(job));
+	if (r == 0)
+		r = wf_wire_join(process, hosts, base, &key, job);
+	wf_key_wipe(&key);
+	return r;
 }
 
 int wf_others_prepare(uint32_t process)
@@ -114,6 +142,8 @@ int wf_others_join(uint32_t process, uint32_t count)
 	if (event_fd < 0)
 		return weft_fail(-errno, "no descriptor to be woken by");
 	r = wf_peers_init(process, count, wf_host_hooks(wf_link_meet));
+	if (r == 0)
+		r = join_hosts(process);
 	if (r == 0) {
 		wf_board_name(process);
 		r = wf_link_join(wf_board_fd, sizeof(struct wf_board), event_fd, &welcome);
@@ -135,14 +165,18 @@ int wf_others_join(uint32_t process, uint32_t count)
 	return 0;
 }
 
-void wf_others_leave(void)
+bool wf_others_leave(weft_time until)
 {
+	bool drained;
+
 	if (event_fd < 0)
-		return;
+		return true;
+	drained = wf_wire_leave(until);
 	wf_peers_poll();                /* last words */
 	wf_link_bye();
 	wf_link_close();
 	wf_peers_close();
 	close(event_fd);
 	event_fd = -1;
+	return drained;
 }

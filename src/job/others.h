@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <weft/base.h>
 
 /* [one thread] Did an agent start this process? Then it is number *@ret_process of *@ret_count. 1, 0: no; -EACCES: the environment says so and
  * makes no sense, or this process has left its job before. */
@@ -14,6 +15,6 @@ int wf_others_prepare(uint32_t process);
 
 /* [one thread] The process's port is open: others may come. */
 int wf_others_join(uint32_t process, uint32_t count);
-void wf_others_leave(void);
+bool wf_others_leave(weft_time until);          /* false: what was on its way to another host then is lost */
 
 #endif

@@ -34,9 +34,9 @@
 #define WF_RAILS 4u                                     /* of one remote */
 #define WF_CLASSES 8u                                   /* priorities */
 #define WF_STREAMS (1 + WF_CLASSES * (1 + WF_RAILS))    /* control; per priority: any rail, or a certain one */
-#define WF_SLOTS (1 + 2 * WF_RAILS)                     /* control; head and bulk of each rail */
-#define WF_LANES (2 * WF_SLOTS)                         /* one that goes and one that comes */
-#define WF_INLINE 4096u                                 /* payload copied into the stream */
+#define WF_LANE_SLOTS (1 + 2 * WF_RAILS)                     /* control; head and bulk of each rail */
+#define WF_LANES (2 * WF_LANE_SLOTS)                         /* one that goes and one that comes */
+#define WF_INLINE_MOST 4096u                                 /* payload copied into the stream */
 #define WF_EAGER (64u << 10)                            /* default of conf.eager */
 #define WF_CREDIT_FLOOR (64u << 10)                     /* credit both ends know of without a word */
 #define WF_COST 64u                                     /* what a message costs beside its bytes */
@@ -305,7 +305,7 @@ struct wf_remote {
 	bool dirty;                             /* lanes, streams or what is wanted of them have changed */
 	weft_time heard, busy_since;            /* busy_since 0: nothing is expected of the other end */
 	uint32_t cares;                         /* operations that wait for it and are not known here */
-	struct wf_lane_slot slots[WF_SLOTS];
+	struct wf_lane_slot slots[WF_LANE_SLOTS];
 	struct wf_lane lanes[WF_LANES];
 	uint32_t write_due, close_due, open_due;        /* masks */
 	struct wf_out *out[WF_STREAMS];

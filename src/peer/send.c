@@ -76,7 +76,7 @@ static int number(struct wf_remote *r, struct wf_rsend *s)
 
 static int launch_eager(struct wf_remote *r, struct wf_out *out, struct wf_rsend *s)
 {
-	bool with = s->len <= WF_INLINE;
+	bool with = s->len <= WF_INLINE_MOST;
 	int rc;
 
 	if (s->flags & WF_SEND_NOW && (!with || s->flags & WF_SEND_SYNC))

@@ -14,11 +14,12 @@
 #ifndef WF_PEER_WIRE_H
 #define WF_PEER_WIRE_H
 
-#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "base/bytes.h"
 
 /* Which frames may stand where. */
 enum wf_wire_class { WF_WIRE_LANE = 1, WF_WIRE_CONTROL, WF_WIRE_DATA };
@@ -95,48 +96,6 @@ struct wf_rmsg {
 	const void *payload;            /* in the record; NULL: announced or a body */
 	uint8_t flags, type;
 };
-
-static inline void wf_put16(unsigned char *p, uint16_t v)
-{
-	v = htole16(v);
-	memcpy(p, &v, 2);
-}
-
-static inline void wf_put32(unsigned char *p, uint32_t v)
-{
-	v = htole32(v);
-	memcpy(p, &v, 4);
-}
-
-static inline void wf_put64(unsigned char *p, uint64_t v)
-{
-	v = htole64(v);
-	memcpy(p, &v, 8);
-}
-
-static inline uint16_t wf_get16(const unsigned char *p)
-{
-	uint16_t v;
-
-	memcpy(&v, p, 2);
-	return le16toh(v);
-}
-
-static inline uint32_t wf_get32(const unsigned char *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, 4);
-	return le32toh(v);
-}
-
-static inline uint64_t wf_get64(const unsigned char *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, 8);
-	return le64toh(v);
-}
 
 static inline void wf_wire_head(unsigned char *p, uint8_t type, uint8_t flags, size_t len)
 {

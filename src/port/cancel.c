@@ -12,6 +12,7 @@
 #include "port/deliver.h"
 #include "port/push.h"
 #include "port/request.h"
+#include "port/route.h"
 #include "port/wait.h"
 
 static int cancel_posted(struct weft_req *r, int err)
@@ -55,6 +56,8 @@ static int cancel_entering(struct weft_req *r, int err)
 
 int wf_cancel_locked(struct weft_req *r, int err)
 {
+	if (r->what == WF_SEND && r->a.flags & WF_MSG_WIRE && !r->at)
+		return r->away ? wf_hosts->cancel_locked(r, err) : -EALREADY;
 	if (r->what == WF_SEND && !r->at)       /* to another process */
 		return r->push ? wf_push_cancel_locked(r, err) : -EALREADY;
 	switch (r->where) {

@@ -25,6 +25,7 @@
 #include "port/open.h"
 #include "port/push.h"
 #include "port/request.h"
+#include "port/route.h"
 #include "port/tell.h"
 
 #define EVENTS_MOST 16384               /* told one by one */
@@ -287,6 +288,8 @@ int wf_port_end(struct weft_port *p, weft_time until)
 	wake_all_locked(p);
 	wf_port_leave(p);
 	wf_work_do(p, &work);
+	if (wf_hosts)
+		wf_hosts->abort(p);
 	if (wf_peers_on()) {
 		wf_fars_abort(p);
 		wf_inways_closed(p, id, context);

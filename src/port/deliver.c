@@ -254,7 +254,7 @@ int wf_take_arrival_locked(struct weft_port *p, struct wf_arrival *a, const stru
 		return r < 0 ? r : 1;
 	}
 	send = wf_of(a, struct weft_req, a);
-	if (send->buf || (a->len <= WF_BODY && a->kind != WF_FAR)) {
+	if (send->buf || (a->len <= WF_BODY && a->kind != WF_FAR && a->kind != WF_WIRED)) {
 		r = wf_deliver_send(p, send, t);
 		if (r == -ENOMEM) {
 			if (!(a->flags & WF_MSG_TAKEN))
@@ -280,7 +280,9 @@ int wf_take_arrival_locked(struct weft_port *p, struct wf_arrival *a, const stru
 
 int wf_copy_send(struct weft_port *p, struct weft_req *send, const struct wf_target *t)
 {
-	int r = send->a.kind == WF_FAR ? wf_far_pull(p, send, t) : wf_copy_memory(&send->mem, send->a.len, t);
+	int r = send->a.kind == WF_FAR	 ? wf_far_pull(p, send, t)
+		: send->a.kind == WF_WIRED ? wf_hosts->pull(p, send, t)
+					   : wf_copy_memory(&send->mem, send->a.len, t);
 
 	wf_port_enter(p);
 	p->copying--;
@@ -301,7 +303,7 @@ bool wf_keep_send_locked(struct weft_port *p, struct weft_req *send)
 	struct wf_record *rec;
 	size_t len = send->a.len;
 
-	if (send->a.kind == WF_FAR || send->a.flags & WF_MSG_TICKET)
+	if (send->a.kind == WF_FAR || send->a.flags & (WF_MSG_TICKET | WF_MSG_STANDS))
 		return false;           /* its sender is not here: copying takes both */
 	if (send->buf ? wf_budget_full(sizeof(*rec) + send->buf->cap)
 		      : len > wf_budget.eager || wf_budget_full(sizeof(*rec) + len))

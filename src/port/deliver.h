@@ -10,6 +10,7 @@
 #include "port/far.h"
 #include "port/proto.h"
 #include "port/request.h"
+#include "port/route.h"
 #include "port/table.h"
 
 #define WF_HEAD_ROOM 32u        /* a foreign header stands before the payload of its cell */

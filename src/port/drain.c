@@ -12,6 +12,7 @@
 #include "port/host.h"
 #include "port/listener.h"
 #include "port/request.h"
+#include "port/route.h"
 
 /* Senders are told: those of this process by the tail, others by the face. Relaxed: one that misses it sends one more message eagerly. */
 static void set_tight_locked(struct weft_port *p, bool tight)
@@ -111,7 +112,7 @@ static bool meet_locked(struct weft_port *p, struct weft_req *r, struct weft_req
 
 	wf_status_of(p, &send->a, &r->st);
 	wf_head_out(p, &send->a.entry, r->head_out);
-	if (send->buf || (send->a.kind != WF_FAR && (r->flags & WEFT_REPEAT || send->a.len <= WF_BODY))) {
+	if (send->buf || (send->a.kind != WF_FAR && send->a.kind != WF_WIRED && (r->flags & WEFT_REPEAT || send->a.len <= WF_BODY))) {
 		int err = wf_deliver_send(p, send, &t);
 
 		taken_locked(p, r, err);
@@ -160,8 +161,8 @@ static void arrive_send_locked(struct weft_port *p, struct weft_req *send, struc
 			return;
 		wf_unclaim_send_locked(send);
 	}
-	if (wf_unlikely(wf_far_only_offered(send))) {
-		wf_far_answer(send, -EAGAIN);
+	if (wf_unlikely(wf_far_only_offered(send) || (send->a.flags & WF_MSG_STANDS && wf_hosts->offered(send)))) {
+		wf_req_end_locked(send, -EAGAIN);
 		return;
 	}
 	if (send->a.flags & WF_MSG_READY) {
@@ -243,7 +244,7 @@ static bool keep_cell_locked(struct weft_port *p, struct wf_incoming *in)
 }
 
 /* A message that was read goes to whoever wants it. False: it must stay (no memory). */
-static bool arrive_locked(struct weft_port *p, struct wf_incoming *in, struct wf_work *work)
+bool wf_arrive_locked(struct weft_port *p, struct wf_incoming *in, struct wf_work *work)
 {
 	struct wf_arrival facts;
 	struct weft_req *r;
@@ -286,7 +287,7 @@ static bool arrive_cell_locked(struct weft_port *p, struct wf_reader *rd, const 
 		wf_ring_advance(rd);
 		return true;
 	}
-	if (wf_cell_read(rd, c, p->proto, &in) == 0 && !arrive_locked(p, &in, work))
+	if (wf_cell_read(rd, c, p->proto, &in) == 0 && !wf_arrive_locked(p, &in, work))
 		return false;
 	wf_cell_done(rd, &in);
 	return true;
@@ -437,8 +438,11 @@ void wf_work_do(struct weft_port *p, struct wf_work *work)
 		int err;
 
 		next = (struct weft_req *)(void *)r->spill.next;
-		if (wf_unlikely(send->a.kind == WF_FAR)) {
-			wf_far_start(p, r);
+		if (wf_unlikely(send->a.kind == WF_FAR || send->a.kind == WF_WIRED)) {
+			if (send->a.kind == WF_FAR)
+				wf_far_start(p, r);
+			else
+				wf_hosts->fetch(p, r);
 			continue;
 		}
 		err = wf_copy_memory(&send->mem, send->a.len, &t);
@@ -486,7 +490,7 @@ static int take_cell_locked(struct weft_port *p, struct wf_reader *rd, struct wf
 			if (r == -EBADMSG)
 				lost_locked(p, &in);
 			r = r == -EBADMSG ? 0 : r < 0 ? r : 1;
-		} else if (!arrive_locked(p, &in, work)) {
+		} else if (!wf_arrive_locked(p, &in, work)) {
 			return weft_fail(-ENOMEM, "no memory to keep a message");
 		}
 	}

@@ -6,6 +6,7 @@
 #include <weft/id.h>
 
 #include "net/local/peer.h"
+#include "port/route.h"
 #include "port/self.h"
 #include "port/table.h"
 #include "port/way.h"
@@ -95,5 +96,7 @@ int weft_id_distance(weft_id id)
 		return 0;
 	if (wf_process_id && id >> 32 == wf_process_id >> 32)
 		return 1;
+	if (wf_abroad(id))
+		return 3;
 	return id && !(id >> 52) && wf_peer_at((uint32_t)(id >> 32)) ? 2 : 3;
 }

@@ -19,6 +19,7 @@
 #include "port/context.h"
 #include "port/drain.h"
 #include "port/host.h"
+#include "port/lead.h"
 #include "port/self.h"
 #include "port/tell.h"
 #include "port/timer.h"
@@ -65,14 +66,16 @@ int wf_listener_far(int event_fd, int notices_fd, void (*notices)(void))
 /* Sleeps until rung, noticed, or @next. */
 static void sleep_far(weft_time next)
 {
-	struct pollfd fds[2] = { { .fd = far.event_fd, .events = POLLIN }, { .fd = far.notices_fd, .events = POLLIN } };
+	struct pollfd fds[3] = { { .fd = far.event_fd, .events = POLLIN }, { .fd = far.notices_fd, .events = POLLIN }, { .fd = -1, .events = POLLIN } };
 	int64_t patience = wf_host_patience(), left = next == WEFT_FOREVER ? patience : next - wf_now();
 	struct timespec t;
 	uint64_t n;
 
 	left = left < 0 ? 0 : left < patience ? left : patience;
+	if (wf_hosts)
+		fds[2].fd = wf_lead_watch(&left);
 	t = (struct timespec){ .tv_sec = left / WEFT_S, .tv_nsec = left % WEFT_S };
-	syscall(SYS_ppoll, fds, 2, &t, NULL, 0);
+	syscall(SYS_ppoll, fds, wf_hosts ? 3 : 2, &t, NULL, 0);
 	atomic_store_explicit(&wf_board->bell.word, 0, memory_order_relaxed);
 	if (fds[0].revents)
 		syscall(SYS_read, far.event_fd, &n, sizeof(n));
@@ -134,6 +137,8 @@ static void *listen(void *arg)
 
 		if (far.on)
 			n += wf_host_attend();
+		if (wf_hosts)
+			n += wf_lead_listen();
 
 		next = wf_timers_run();
 		if (n)

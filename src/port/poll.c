@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "mem/share.h"
 #include "port/drain.h"
+#include "port/lead.h"
 #include "port/listener.h"
 #include "port/self.h"
 #include "port/tell.h"
@@ -13,7 +14,9 @@
 static int once(uint32_t ran)
 {
 	struct weft_port *world = weft_port_world();
-	int n = wf_port_progress(wf_self.port);
+	int n = wf_unlikely(wf_hosts != NULL) ? wf_lead_look() : 0;
+
+	n += wf_port_progress(wf_self.port);
 
 	if (world)
 		n += wf_port_progress(world);
@@ -65,7 +68,7 @@ static void sleep_once(uint32_t ran, weft_time until)
 	wf_fence_heavy_far();                                               /* F1 */
 	if (!wf_port_waiting(wf_self.port) && !(world && wf_port_waiting(world)) && !wf_callbacks_pending() &&
 	    atomic_load_explicit(&wf_callbacks_ran, memory_order_relaxed) == ran)
-		wf_park(parker, s.polls || until < soon ? until : soon, get_up, &s);
+		wf_lead_park(parker, s.polls || until < soon ? until : soon, get_up, &s);
 	get_up(&s);
 	wf_self.waiting = true;
 }

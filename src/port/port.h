@@ -40,6 +40,7 @@ enum wf_kind {
 	WF_FLOWN,               /* a buffer in shared memory, changing hands */
 	WF_FAR,                 /* announced: stays with its sender, who has a ticket for it */
 	WF_GROWN,               /* no message: where the arena is */
+	WF_WIRED,               /* announced by a process of another host (route.h) */
 	WF_VOID                 /* no message: its sender could not do what it had claimed the cell for */
 };
 enum {
@@ -48,7 +49,9 @@ enum {
 	WF_MSG_CHARGED = 4,     /* its buffer was charged to the budget when it was sent */
 	WF_MSG_TAKEN = 16,      /* by a probe: its port no longer accounts for it, and may close */
 	WF_MSG_SENDS = 8,       /* the arrival is part of a request, not of a record */
-	WF_MSG_TICKET = 32      /* that request stands for one in another process (far.h) */
+	WF_MSG_TICKET = 32,     /* that request stands for one in another process (far.h) */
+	WF_MSG_STANDS = 64,     /* or of another host (route.h) */
+	WF_MSG_WIRE = 128       /* a send to another host */
 };
 
 /* A message that a port knows and nobody has received: a record or an announced send. */
@@ -107,6 +110,8 @@ struct weft_req {
 		struct weft_req *partner;       /* receive: the send it is copied from */
 		struct wf_far *far;             /* send announced by another process: what stands for it here (far.h) */
 		struct wf_push *push;           /* send announced to another process (push.h) */
+		struct wf_departure *away;      /* send to another host, WF_MSG_WIRE (wire/depart.c) */
+		struct wf_standin *stands;      /* send that stands for one of another host, WF_MSG_STANDS (wire/arrive.c) */
 	};
 	struct weft_req *carrier;               /* told: what carries the end, if this must live on */
 	void *head_out;                         /* receive: where the header goes */
@@ -177,6 +182,7 @@ struct weft_port {
 	bool open;
 	bool closing;
 	bool tight;                             /* no budget for messages */
+	uint32_t asks;                          /* processes of other hosts that keep messages for it: receives ask for them */
 	uint32_t clogs;                         /* rings of other processes that brought too many announcements (seek.h) */
 	uint32_t streak;                        /* cells in a row from one reader */
 	uint32_t copying;                       /* matched, and being copied outside the lock */

@@ -6,6 +6,7 @@
 #include "base/tsan.h"
 #include "mem/share.h"
 #include "port/deliver.h"
+#include "port/lead.h"
 #include "port/op.h"
 #include "port/recv.h"
 #include "port/request.h"
@@ -117,7 +118,7 @@ static int sleep_once(struct probe *b, weft_time until)
 	}
 	wf_fence_heavy_far();                                               /* F1 */
 	if (!wf_port_waiting(b->port) && !wf_callbacks_pending() && source_gone(b) == 0)
-		wf_park(w.parker, until, get_up, &w);
+		wf_lead_park(w.parker, until, get_up, &w);
 	get_up(&w);
 	wf_self.waiting = true;
 	return 0;
@@ -130,6 +131,8 @@ static int probe_wait(struct probe *b, weft_time until)
 
 	wf_linger_init(&w);
 	for (bool lived = false;; lived = true) {
+		if (wf_unlikely(wf_hosts != NULL))
+			wf_lead_look();
 		r = look(b, NULL);
 		if (r)
 			return r;
@@ -173,6 +176,8 @@ int weft_probe(struct weft_port *at, const struct weft_op *what, weft_time until
 	if (atomic_load_explicit(&at->broken, memory_order_relaxed))
 		return weft_fail(-ECONNRESET, "a member of the port has ended");
 	if (until == WEFT_NOW) {
+		if (wf_unlikely(wf_hosts != NULL))
+			wf_lead_look();
 		r = look(&b, NULL);
 		if (r == 0)
 			r = source_gone(&b) < 0 ? -ESRCH : wf_late(until);

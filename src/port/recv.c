@@ -80,6 +80,8 @@ static int post_locked(struct weft_port *p, struct weft_req *r, const void *want
 	}
 	if (wf_unlikely(p->clogs))
 		wf_seek_locked(p, want);
+	if (wf_unlikely(p->asks))
+		wf_hosts->seek_locked(p, want);
 	return 0;
 }
 
@@ -137,7 +139,7 @@ static int recv_wait(struct weft_port *p, const void *want, const struct wf_targ
 			return r < 0 ? r : 0;
 		if (first && named(p, want))
 			lived = wf_lives(named(p, want));
-		if (until == WEFT_NOW || !own || !lived)
+		if (until == WEFT_NOW || !own || !lived || wf_hosts)
 			break;
 		do {
 			if (!wf_linger(&w))
@@ -532,6 +534,8 @@ static inline struct weft_req *post_plain_locked(struct weft_port *p, const stru
 	wf_native_match_add_want(&p->native, want, &r->a.entry);
 	if (wf_unlikely(p->clogs))
 		wf_seek_locked(p, r->a.entry.head);
+	if (wf_unlikely(p->asks))
+		wf_hosts->seek_locked(p, want);
 	return r;
 }
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "port/route.h"
 #include "port/table.h"
 #include "port/way.h"
 
@@ -20,6 +21,8 @@ static inline int wf_watch(weft_id src)
 	if (wf_far_watched(src))
 		return 0;
 	p = wf_port_by_id(src);
+	if (wf_unlikely(!p) && wf_abroad(src))
+		return wf_hosts->lives(src);
 	if (wf_unlikely(!p) && wf_peers_on() && src >> 32 != wf_process_id >> 32)
 		return wf_far_watch(src);
 	if (wf_unlikely(!p || atomic_load_explicit(&p->id, WF_DEPENDS) != src))
@@ -35,7 +38,9 @@ static inline int wf_watch(weft_id src)
 /* Does @id live, here or in another process? A hint. */
 static inline bool wf_lives(weft_id id)
 {
-	return wf_likely(id >> 32 == wf_process_id >> 32) || !wf_peers_on() ? wf_id_lives(id) : wf_far_lives(id);
+	if (wf_likely(id >> 32 == wf_process_id >> 32) || !wf_peers_on())
+		return wf_id_lives(id);
+	return wf_unlikely(wf_abroad(id)) ? wf_hosts->lives(id) == 0 : wf_far_lives(id);
 }
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "port/far.h"
 #include "port/listener.h"
+#include "port/route.h"
 #include "port/table.h"
 #include "port/tell.h"
 
@@ -172,6 +173,10 @@ void wf_req_end_locked(struct weft_req *r, int err)
 
 	if (wf_unlikely(r->what == WF_SEND && r->a.flags & WF_MSG_TICKET)) {
 		wf_far_answer(r, err);
+		return;
+	}
+	if (wf_unlikely(r->what == WF_SEND && r->a.flags & WF_MSG_STANDS)) {
+		wf_hosts->answer(r, err);
 		return;
 	}
 	if (r->flags & WEFT_REPEAT && r->st.flags & WEFT_ST_MORE) {     /* what the last message said is not its end's */

@@ -21,6 +21,7 @@
 #include "port/outgoing.h"
 #include "port/push.h"
 #include "port/request.h"
+#include "port/route.h"
 #include "port/wait.h"
 
 static inline void publish(struct weft_port *to, struct wf_cell *c, uint32_t pos)
@@ -62,6 +63,9 @@ static int find(struct outgoing *o)
 {
 	o->to = NULL;
 	o->way = NULL;
+	o->abroad = wf_unlikely(wf_abroad(o->id));
+	if (wf_unlikely(o->abroad))
+		return wf_hosts->lives(o->id);
 	if (wf_unlikely(o->id >> 32 != wf_process_id >> 32) && wf_peers_on())
 		return wf_way_find(o->id, o->context, o->from->proto, &o->way, &o->who);
 	if (o->context)
@@ -215,10 +219,10 @@ static int announce_once(struct outgoing *o, const struct weft_op *op, bool hand
 	r->at = o->to;
 	r->where = WF_IN_RING;          /* or spilled; from here on others may look at it */
 	join_sender(r);
-	if (r->expires && !o->way)
+	if (r->expires && !o->way && !o->abroad)
 		err = wf_timer_add(r);
 	if (err == 0)
-		err = o->way ? wf_push_start(o, r) : announce(o, r);
+		err = o->way ? wf_push_start(o, r) : o->abroad ? wf_hosts->start(o, r) : announce(o, r);
 	if (err < 0) {
 		wf_cover_enter(o->to);         /* a timer may be at it */
 		wf_lock(&o->from->sends_lock);
@@ -255,6 +259,8 @@ static int start_eager(struct outgoing *o)
 
 	if (o->way)
 		return enter_far(o);
+	if (wf_unlikely(o->abroad))
+		return wf_hosts->send(o);
 	if (o->buf) {
 		bool large = o->buf->cap > wf_budget.large;
 
@@ -380,6 +386,8 @@ static int start(struct outgoing *o, const struct weft_op *op, struct weft_req *
 		return r;
 	if (op->flags & WEFT_COPY && o->way && atomic_load_explicit(&o->way->tail, memory_order_relaxed) & WF_WAY_WAITS)
 		r = o->buf ? 0 : copy_now(o);           /* the first to a port of another process: nobody reads its ring yet */
+	else if (op->flags & WEFT_COPY && o->abroad)
+		r = o->buf ? 0 : copy_now(o);           /* its sender has what is not acknowledged */
 	else if (op->flags & WEFT_COPY)
 		return weft_fail(-EAGAIN, "no room for a copy now");
 	else
@@ -549,7 +557,7 @@ static bool queued(const struct outgoing *o)
 {
 	if (o->way)
 		return atomic_load_explicit(&o->way->tail, memory_order_relaxed) & WF_WAY_STOPS;
-	return atomic_load_explicit(&o->to->ring.tail, memory_order_relaxed) & WF_TAIL_SPILLED;
+	return o->to && atomic_load_explicit(&o->to->ring.tail, memory_order_relaxed) & WF_TAIL_SPILLED;
 }
 
 /* Full mailbox: room may come in a moment; spilling costs a request. */

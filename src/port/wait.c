@@ -16,6 +16,7 @@
 #include "mem/share.h"
 #include "port/cancel.h"
 #include "port/deliver.h"
+#include "port/lead.h"
 #include "port/push.h"
 #include "port/listener.h"
 #include "port/request.h"
@@ -201,7 +202,7 @@ static int count_over(struct weft_req **reqs, int n)
 /* What goes to or comes from another process bit by bit goes on in whoever waits for it. */
 static void step_far(struct weft_req *r)
 {
-	if (r->what == WF_SEND && !r->at)
+	if (r->what == WF_SEND && !r->at && !(r->a.flags & WF_MSG_WIRE))
 		wf_push_step(r);
 	else if (r->what == WF_RECV && wf_unlikely(wf_fars_active()))
 		wf_far_step(r);
@@ -218,7 +219,7 @@ static void name_far(struct weft_req **reqs, int n, uint32_t name)
 
 		if (!r || wf_req_over(r))
 			continue;
-		if (r->what == WF_SEND && !r->at)
+		if (r->what == WF_SEND && !r->at && !(r->a.flags & WF_MSG_WIRE))
 			wf_push_name_locked(r, name);
 		else if (r->what == WF_RECV)
 			wf_far_name_locked(r, name);
@@ -232,6 +233,8 @@ static int look(struct weft_req **reqs, int n, bool help)
 	struct weft_port *last = NULL;
 	int over = 0;
 
+	if (wf_unlikely(wf_hosts != NULL))
+		wf_lead_look();
 	for (int i = 0; i < n; i++) {
 		struct weft_req *r = reqs[i];
 
@@ -276,7 +279,7 @@ static int sleep_once(struct weft_req **reqs, int n, int min, weft_time until)
 		if (reqs[i] && !wf_req_over(reqs[i]))
 			step_far(reqs[i]);
 	if (r >= 0 && count_over(reqs, n) < min && !anything(&s))
-		wf_park(s.parker, r || until < soon ? until : soon, get_up, &s);
+		wf_lead_park(s.parker, r || until < soon ? until : soon, get_up, &s);
 	get_up(&s);
 	name_far(reqs, n, 0);
 	wf_self.waiting = true;

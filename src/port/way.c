@@ -315,7 +315,7 @@ int wf_way_find(weft_id id, weft_ctx context, const struct weft_proto *proto, st
 	int r, met;
 
 	if (c && c->at[i].id == id && c->at[i].context == context && is_to(c->at[i].way, id, context) &&
-	    c->at[i].who == c->at[i].way->who) {
+	    c->at[i].who == WF_WAY_INCARNATION(atomic_load_explicit(&c->at[i].way->tail, memory_order_relaxed))) {
 		*ret_way = c->at[i].way;
 		*ret_who = c->at[i].who;
 		return 0;

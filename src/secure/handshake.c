@@ -10,7 +10,7 @@
 #include <string.h>
 #include <weft/base.h>
 
-#include "secure/bytes.h"
+#include "base/bytes.h"
 
 static const uint8_t none[32];
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "secure/bytes.h"
+#include "base/bytes.h"
 
 /* Not text, changed by whoever treats it as text, and neither HTTP nor TLS begins so. */
 const uint8_t wf_hs_hello_magic[WF_HS_MAGIC] = { 'w', 'e', 'f', 't', '\r', '\n', 0x9a, 'h' };

@@ -6,7 +6,7 @@
 #include <weft/base.h>
 
 #include "base/cpu.h"
-#include "secure/bytes.h"
+#include "base/bytes.h"
 #include "secure/crc32c.h"
 
 #define AT_FLAGS 8

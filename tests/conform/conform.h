@@ -221,7 +221,7 @@ static inline size_t some_need(struct end *e)
 	return test_random(&e->random) % 4 ? 1 + test_random(&e->random) % (most < 64 ? most : 64) : 1 + test_random(&e->random) % most;
 }
 
-static inline ssize_t eat(void *lane, const void *bytes, size_t len, struct weft_need *need)
+static inline ssize_t eat(void *lane, void *bytes, size_t len, struct weft_need *need)
 {
 	struct end *e = lane;
 	size_t n = 0, rest;
@@ -280,7 +280,7 @@ static inline ssize_t eat(void *lane, const void *bytes, size_t len, struct weft
 }
 
 /* Who closes a lane waits for this to return: if it takes its time, who did not wait is found out. */
-static inline ssize_t conform_take(void *lane, const void *bytes, size_t len, struct weft_need *need)
+static inline ssize_t conform_take(void *lane, void *bytes, size_t len, struct weft_need *need)
 {
 	struct end *e = lane;
 	ssize_t r = eat(e, bytes, len, need);

@@ -67,6 +67,7 @@ FAR(who_waits_for_another_process_is_shown_with_whom_it_waits_for, 2)
 		far_tell(0, mate.id);
 		mate_begin(&mate, send_synced, NULL);
 		shown(&mate, SYNCED, "sends");
+		far_await(1, SYNCED);
 		/* With its mailbox full the next one waits in the backlog. */
 		far_tell(1, mailbox_fill(NULL, far_id(1), STEPS) + 1);
 		mate_begin(&mate, send_backlogged, NULL);
@@ -79,6 +80,7 @@ FAR(who_waits_for_another_process_is_shown_with_whom_it_waits_for, 2)
 
 		far_await(0, SYNCED);
 		CHECK_NEXT(NULL, other, SYNCED, 1);
+		far_step(SYNCED);       /* from here on it takes nothing out of its mailbox */
 		far_await(0, BACKLOGGED);
 		for (uint64_t i = 0; i + 1 < far_told(1); i++)
 			CHECK_NEXT(NULL, far_id(0), STEPS, i);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "secure/bytes.h"
+#include "base/bytes.h"
 #include "secure/crc32c.h"
 #include "secure/record.h"
 

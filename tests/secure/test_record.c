@@ -3,7 +3,7 @@
 
 #include <weft/weft.h>
 
-#include "secure/bytes.h"
+#include "base/bytes.h"
 #include "secure/crc32c.h"
 #include "secure/record.h"
 

@@ -1,7 +1,7 @@
 /* test_refused.c - every way a handshake is refused, by name, and that nothing but the truth gets through. */
 #include "two.h"
 
-#include "secure/bytes.h"
+#include "base/bytes.h"
 
 static struct two t;
 

@@ -76,8 +76,8 @@ TEST(a_payload_up_to_4_KiB_is_done_at_once_and_a_larger_one_when_acknowledged)
 {
 	struct world *w = rig_new((struct sim_conf){ 0 });
 
-	CHECK(rig_send(w, WF_INLINE, 0)->ended);
-	struct mail *m = rig_send(w, WF_INLINE + 1, 0);
+	CHECK(rig_send(w, WF_INLINE_MOST, 0)->ended);
+	struct mail *m = rig_send(w, WF_INLINE_MOST + 1, 0);
 
 	CHECK(!m->ended);
 	rig_run(w, 100);
@@ -100,7 +100,7 @@ TEST(what_finds_its_stream_full_goes_in_its_turn_when_something_is_acknowledged)
 	alone(&r, lane);
 	r.conf.retain = WF_RETAIN_LEAST;
 	for (int i = 0; i < 4; i++) {
-		s[i] = (struct wf_rsend){ .to = 1, .from = 1, .len = WF_INLINE };
+		s[i] = (struct wf_rsend){ .to = 1, .from = 1, .len = WF_INLINE_MOST };
 		CHECK_EQ(wf_remote_send(&r, &s[i], WEFT_S), i < 2 ? WEFT_DONE : 0);
 	}
 	CHECK(s[2].state == WF_S_WAITS && s[3].state == WF_S_WAITS);

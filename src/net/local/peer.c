@@ -90,6 +90,14 @@ static int meet_locked(struct wf_peer *p)
 	return 0;
 }
 
+uint32_t wf_near_first = 1, wf_near_last = UINT32_MAX;
+
+void wf_peers_near(uint32_t first, uint32_t last)
+{
+	wf_near_first = first;
+	wf_near_last = last;
+}
+
 int wf_peer_get(uint32_t process, struct wf_peer **ret_peer)
 {
 	struct wf_peer *p = wf_peer_at(process);
@@ -98,6 +106,8 @@ int wf_peer_get(uint32_t process, struct wf_peer **ret_peer)
 
 	if (!p)
 		return weft_fail(-ESRCH, "the job has no process %u", process);
+	if (wf_unlikely(!wf_peer_near(process)))
+		return weft_fail(-ESRCH, "process %u is not of this host", process);
 	*ret_peer = p;
 	state = atomic_load_explicit(&p->state, memory_order_acquire);          /* C3 */
 	if (wf_likely(state == WF_PEER_MET))
@@ -160,8 +170,8 @@ void wf_peer_wake(struct wf_peer *p, uint32_t name)
 		return;
 	}
 	f = name ? wf_face_of(wf_peer_board(p), name - 1) : NULL;
-	if (f)
-		wf_wake(&f->parker);
+	if (f && wf_wake_word(&f->parker) > 1)
+		wf_peer_ring(p);        /* its listener passes it on */
 }
 
 /* [out_lock] True: written. */

@@ -52,6 +52,14 @@ struct wf_peer_hooks {
 
 /* [one thread] This process is number @process of @count. -ENOMEM. */
 int wf_peers_init(uint32_t process, uint32_t count, const struct wf_peer_hooks *hooks);
+/* [one thread] Only the processes with these numbers are of this host. Else all are. */
+void wf_peers_near(uint32_t first, uint32_t last);
+extern uint32_t wf_near_first, wf_near_last;
+static inline bool wf_peer_near(uint32_t process)       /* [any] */
+{
+	return process - wf_near_first <= wf_near_last - wf_near_first;
+}
+
 bool wf_peers_on(void);                 /* [any] there are others */
 uint32_t wf_peers_count(void);
 

@@ -190,7 +190,7 @@ static int need_end(struct tcp_ref ref)
 }
 
 /* @len bytes at @p, those left last time first, go to needs and to take(). Answers as need_end. */
-static int feed(struct tcp_ref ref, const unsigned char *p, size_t len, int *events)
+static int feed(struct tcp_ref ref, unsigned char *p, size_t len, int *events)
 {
 	struct tcp_lane *lane = ref.lane;
 	struct weft_need need;

@@ -205,7 +205,7 @@ static int need_begin(struct lossy_lane *lane, struct weft_need *need)
 }
 
 /* Tells the core what came, a prefix at a time; all of it before it returns, unless the core waits for more or needs it elsewhere. */
-static ssize_t tell(struct lossy_lane *lane, const unsigned char *p, size_t len, struct weft_need *need)
+static ssize_t tell(struct lossy_lane *lane, unsigned char *p, size_t len, struct weft_need *need)
 {
 	struct lossy_rail *rail = rail_of(lane);
 	size_t all = len < lane->in_left ? len : (size_t)lane->in_left, at = 0, n;
@@ -238,7 +238,7 @@ static ssize_t tell(struct lossy_lane *lane, const unsigned char *p, size_t len,
 	return (ssize_t)at;
 }
 
-static ssize_t take(void *cookie, const void *bytes, size_t len, struct weft_need *need)
+static ssize_t take(void *cookie, void *bytes, size_t len, struct weft_need *need)
 {
 	struct lossy_lane *lane = cookie;
 	ssize_t r;

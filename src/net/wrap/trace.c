@@ -154,7 +154,7 @@ static void down(void *lane, int err)
 	wf_wrap_down(lane, err);
 }
 
-static ssize_t take(void *lane, const void *bytes, size_t len, struct weft_need *need)
+static ssize_t take(void *lane, void *bytes, size_t len, struct weft_need *need)
 {
 	struct wf_wrap_rail *rail = rail_of(lane);
 	uint32_t number = number_of(lane);

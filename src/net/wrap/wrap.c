@@ -254,7 +254,7 @@ void wf_wrap_down(void *cookie, int err)
 	lane->rail->up->down(lane->cookie, err);
 }
 
-ssize_t wf_wrap_take(void *cookie, const void *bytes, size_t len, struct weft_need *need)
+ssize_t wf_wrap_take(void *cookie, void *bytes, size_t len, struct weft_need *need)
 {
 	struct wf_wrap_lane *lane = cookie;
 

@@ -62,7 +62,7 @@ int wf_wrap_provide(void *rail, struct weft_room *const *rooms, int n);
 int wf_wrap_incoming(void *rail, void *driver_lane, const struct weft_addr *from, void **ret_lane);
 void wf_wrap_up(void *lane);
 void wf_wrap_down(void *lane, int err);
-ssize_t wf_wrap_take(void *lane, const void *bytes, size_t len, struct weft_need *need);
+ssize_t wf_wrap_take(void *lane, void *bytes, size_t len, struct weft_need *need);
 int wf_wrap_placed(void *lane, size_t got, struct weft_need *need);
 void wf_wrap_frame(void *rail, void *lane, const struct weft_addr *from, struct weft_room *room, size_t len);
 void wf_wrap_writable(void *lane);

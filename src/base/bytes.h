@@ -1,6 +1,6 @@
 /* bytes.h - numbers as they stand on the wire: little-endian, at any address. */
-#ifndef WF_SECURE_BYTES_H
-#define WF_SECURE_BYTES_H
+#ifndef WF_BASE_BYTES_H
+#define WF_BASE_BYTES_H
 
 #include <stdint.h>
 

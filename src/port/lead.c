@@ -1,0 +1,156 @@
+/* lead.c - see lead.h. */
+#include "port/lead.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/lock.h"
+#include "port/listener.h"
+
+#define TICK WEFT_MS
+
+static struct wf_lock leading;                          /* only tried */
+static _Atomic(struct wf_parker *) leader;              /* asleep on the rails */
+static _Atomic bool attended;                           /* somebody has looked since the listener did */
+static _Atomic bool dozing;                             /* the listener does not come by */
+static int lead_fd = -1;
+static bool watches;                                    /* the listener's: nobody else looks */
+
+static void ring(void)
+{
+	uint64_t one = 1;
+
+	syscall(SYS_write, lead_fd, &one, sizeof(one)); /* fails only at its maximum: readable it is */
+}
+
+int wf_lead_init(void)
+{
+	lead_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (lead_fd < 0)
+		return weft_fail(-errno, "no descriptor to be woken by");
+	wf_park_ring = ring;
+	return 0;
+}
+
+void wf_lead_fini(void)
+{
+	if (lead_fd >= 0)
+		close(lead_fd);
+	lead_fd = -1;
+}
+
+int wf_lead_look(void)
+{
+	if (!atomic_load_explicit(&attended, memory_order_relaxed)) {
+		atomic_store_explicit(&attended, true, memory_order_relaxed);
+		if (atomic_load_explicit(&dozing, memory_order_relaxed))
+			wf_listener_wake();             /* it is to come by again, for when we stop looking */
+	}
+	return wf_hosts->poll();
+}
+
+static void sleep_on(struct wf_parker *p, weft_time until)
+{
+	struct pollfd fds[2] = { { .fd = wf_hosts->fd, .events = POLLIN }, { .fd = lead_fd, .events = POLLIN } };
+	weft_time due = wf_hosts->next();
+	int64_t left;
+	uint64_t n;
+	int old;
+
+	due = until < due ? until : due;
+	left = due == WEFT_FOREVER ? 3600 * WEFT_S : due - wf_now();
+	if (left > 0 && atomic_load_explicit(&p->word, memory_order_acquire)) {
+		struct timespec t = { .tv_sec = left / WEFT_S, .tv_nsec = left % WEFT_S };
+
+		pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &old);
+		syscall(SYS_ppoll, fds, 2, &t, NULL, 0);
+		pthread_setcanceltype(old, NULL);
+	}
+	if (fds[1].revents)
+		syscall(SYS_read, lead_fd, &n, sizeof(n));
+}
+
+static void resign(void)
+{
+	atomic_store_explicit(&leader, NULL, memory_order_relaxed);
+	wf_unlock(&leading);
+	/* Another sleeps and does not lead, or nobody looks from now on. */
+	if (atomic_load_explicit(&wf_parked, memory_order_relaxed) || atomic_load_explicit(&dozing, memory_order_relaxed))
+		wf_listener_wake();
+}
+
+struct undo {
+	void (*cleanup)(void *);
+	void *arg;
+};
+
+static void cancelled(void *arg)
+{
+	struct undo *u = arg;
+
+	resign();
+	u->cleanup(u->arg);
+}
+
+int wf_lead_park(struct wf_parker *p, weft_time until, void (*cleanup)(void *), void *arg)
+{
+	struct undo u = { cleanup, arg };
+	uint32_t asleep = 1;
+
+	if (wf_likely(!wf_hosts) || !wf_trylock(&leading))
+		return wf_park(p, until, cleanup, arg);
+	atomic_store_explicit(&leader, p, memory_order_relaxed);
+	/* acq_rel: a waker's 0 stays. */
+	if (wf_hosts->arm() == 0 && atomic_compare_exchange_strong_explicit(&p->word, &asleep, 2, memory_order_acq_rel, memory_order_acquire)) {
+		pthread_cleanup_push(cancelled, &u);
+		sleep_on(p, until);
+		pthread_cleanup_pop(0);
+	}
+	wf_park_end(p);
+	resign();
+	wf_lead_look();
+	return wf_past(until) ? -ETIMEDOUT : 0;
+}
+
+int wf_lead_listen(void)
+{
+	struct wf_parker *p = atomic_load_explicit(&leader, memory_order_relaxed);
+	bool looked;
+	int n = 0;
+
+	atomic_store_explicit(&dozing, false, memory_order_relaxed);
+	if (p && atomic_load_explicit(&p->word, memory_order_relaxed) == 0)
+		ring();                 /* woken by another process */
+	looked = atomic_exchange_explicit(&attended, false, memory_order_relaxed);
+	watches = !looked && wf_trylock(&leading);
+	if (watches) {
+		n = wf_hosts->poll();
+		wf_unlock(&leading);
+	} else if (!looked) {
+		atomic_store_explicit(&dozing, true, memory_order_relaxed);
+	}
+	return n;
+}
+
+int wf_lead_watch(int64_t *patience)
+{
+	weft_time next = wf_hosts->next();
+	int64_t left = next == WEFT_FOREVER ? INT64_MAX : next - wf_now();
+
+	if (!watches) {
+		if (!atomic_load_explicit(&dozing, memory_order_relaxed) && *patience > TICK)
+			*patience = TICK;
+		return -1;
+	}
+	if (wf_hosts->arm())
+		left = 0;
+	left = left < 0 ? 0 : left;
+	if (left < *patience)
+		*patience = left;
+	return wf_hosts->fd;
+}

@@ -1,0 +1,28 @@
+/* lead.h - who watches the rails: whoever waits, else the listener.
+ *
+ * A thread that spins looks at them itself. Of those that sleep one leads: it sleeps on the rails' descriptor, so what arrives for it needs no second switch; the
+ * others sleep on their own words. While somebody looks or leads the listener keeps out of the way: it only comes by every millisecond to see
+ * whether that is still so. When nobody does it watches them itself. A process at rest has nobody awake.
+ *
+ * A leader's park word says 2 instead of 1: who wakes it writes to the leader's descriptor instead of the futex. Another process of this host cannot: it
+ * rings the listener, which passes it on (wf_lead_listen).
+ */
+#ifndef WF_PORT_LEAD_H
+#define WF_PORT_LEAD_H
+
+#include "base/park.h"
+#include "port/route.h"
+
+int wf_lead_init(void);                 /* [one thread] */
+void wf_lead_fini(void);
+
+int wf_lead_look(void);                 /* [any, no lock] what has come by the rails: how many things happened */
+
+/* As wf_park, as the leader if there is none. */
+int wf_lead_park(struct wf_parker *p, weft_time until, void (*cleanup)(void *), void *arg);
+
+/* [listener] Its part: how many things happened; then what it sleeps on beside its own (-1: nothing) and for how long at most. */
+int wf_lead_listen(void);
+int wf_lead_watch(int64_t *patience);
+
+#endif

@@ -1,0 +1,49 @@
+/* route.h - how ports reach processes of other hosts, without knowing how they are reached: the room above (src/wire) gives a table.
+ *
+ * To a port such a process is a place where sends go and where stand-ins come from: a message that was announced there is a send request here (WF_WIRED),
+ * as one of another process of this host is (far.h). It is matched, probed and dropped as any other; its bytes are fetched when it is matched,
+ * and its end is answered.
+ */
+#ifndef WF_PORT_ROUTE_H
+#define WF_PORT_ROUTE_H
+
+#include "net/local/peer.h"
+#include "port/table.h"
+
+struct outgoing;
+struct wf_target;
+
+struct wf_route_ops {
+	/* [any] 0: as far as known @id can be reached; -ESRCH: no such process; -EHOSTUNREACH, -ECONNRESET. */
+	int (*lives)(weft_id id);
+
+	/* [any] @o goes at once: 0, its buffer has left; -ENOBUFS: not this way; or as lives. */
+	int (*send)(struct outgoing *o);
+	/* [any] The slower way for @r, which describes it. 0, or nothing happened. */
+	int (*start)(struct outgoing *o, struct weft_req *r);
+	int (*cancel_locked)(struct weft_req *r, int err);      /* [wf_user_lock] as wf_cancel_locked */
+
+	/* [no lock] r->partner, a stand-in, was matched with @r: fetched, then both end. */
+	void (*fetch)(struct weft_port *p, struct weft_req *r);
+	/* [no lock] The same for a call that waits: as wf_copy_memory; -ECONNRESET. */
+	int (*pull)(struct weft_port *p, struct weft_req *send, const struct wf_target *t);
+	void (*answer)(struct weft_req *send, int err);         /* [door] a stand-in's end; it is gone then */
+	bool (*offered)(struct weft_req *send);                 /* [door] to be taken at once, or left to its sender: -EAGAIN */
+	void (*seek_locked)(struct weft_port *p, const void *want);     /* [door] a receive was posted that found nothing */
+	void (*abort)(struct weft_port *p);                     /* [no lock] @p closes: what is fetched for it is not awaited */
+
+	int (*poll)(void);                                      /* [any, no lock] progress on the rails: how many things happened */
+	int (*arm)(void);                                       /* [any] before sleeping on fd: 0, or 1: poll first */
+	weft_time (*next)(void);                                /* [any] poll then at the latest */
+	int fd;
+};
+
+/* NULL: all of the job is on this host. Set before the first message, then constant. */
+extern const struct wf_route_ops *wf_hosts;
+
+static inline bool wf_abroad(weft_id id)
+{
+	return wf_hosts && !wf_peer_near((uint32_t)(id >> 32));
+}
+
+#endif

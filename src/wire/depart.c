@@ -1,0 +1,317 @@
+/* depart.c - sends to processes of other hosts: from a port's request to the remote's, and its end.
+ *
+ * Short payloads are copied into the stream and are done (send_now). Else the remote keeps a struct wf_rsend, which lies in a departure beside the
+ * request; both are covered by wf_user_lock. The remote wants the payload in pieces that stay: what is not one block is copied into one first.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "port/context.h"
+#include "port/listener.h"
+#include "port/outgoing.h"
+#include "wire/wire.h"
+
+#define FOREIGN 8u                      /* before a foreign header stands which protocol it is of */
+
+struct wf_departure {
+	struct wf_rsend s;
+	struct weft_req *req;           /* under wf_user_lock */
+	struct wf_trunk *trunk;
+	const char *data;
+	struct weft_buf *flat;          /* a copy of what was not in one piece */
+	struct wf_departure *next_free;
+	unsigned char head[FOREIGN + WF_HEAD_ROOM];
+};
+
+static struct wf_departure *free_departures;    /* under wf_user_lock; never given back */
+
+int wf_depart_pieces(const struct wf_rsend *s, uint64_t at, struct iovec *ret_iov, int max)
+{
+	const struct wf_departure *d = s->user;
+
+	(void)max;
+	ret_iov->iov_base = (void *)(uintptr_t)(d->data + at);
+	ret_iov->iov_len = s->len - at;
+	return 1;
+}
+
+static int trunk_of(weft_id id, struct wf_trunk **ret_trunk)
+{
+	struct wf_trunk *t = wf_trunk_get((uint32_t)(id >> 32));
+	int err;
+
+	if (!t)
+		return weft_fail(-ESRCH, "the job has no process %u", (unsigned)(id >> 32));
+	err = atomic_load_explicit(&t->err, memory_order_acquire);
+	if (err)
+		return weft_fail(err, "process %u, of another host, is gone or cannot be reached", t->process);
+	*ret_trunk = t;
+	return 0;
+}
+
+int wf_depart_lives(weft_id id)
+{
+	struct wf_trunk *t;
+
+	int r = id >> 52 ? weft_fail(-ESRCH, "no thread, process or port of that id") : trunk_of(id, &t);
+
+	if (r == 0 && !atomic_load_explicit(&t->cared, memory_order_relaxed) && !atomic_exchange_explicit(&t->cared, true, memory_order_relaxed)) {
+		wf_lock(&t->lock);
+		wf_remote_care(&t->remote, 1);
+		wf_unlock(&t->lock);
+		wf_trunk_kick(t);
+	}
+	return r;
+}
+
+/* What the frame says; @d->data is set by the caller. */
+static void describe(struct wf_departure *d, struct wf_trunk *t, const struct outgoing *o, int8_t prio)
+{
+	struct wf_rsend *s = &d->s;
+
+	d->trunk = t;
+	d->req = NULL;
+	d->flat = NULL;
+	memset(s, 0, sizeof(*s));
+	s->to = (uint32_t)o->id;
+	s->from = (uint32_t)atomic_load_explicit(&o->from->id, memory_order_relaxed);
+	s->index = o->from->index;
+	s->tag = o->tag;
+	s->context = o->context;
+	s->len = o->len;
+	s->prio = prio;
+	s->user = d;
+	if (o->allow & WF_TAIL_FOREIGN) {
+		uint64_t proto = wf_ctx_of_text(o->from->proto->name);
+
+		memcpy(d->head, &proto, FOREIGN);
+		if (o->head)
+			memcpy(d->head + FOREIGN, o->head, o->from->proto->head_len);
+		s->head = d->head;
+		s->head_len = FOREIGN + o->from->proto->head_len;
+	}
+}
+
+/* The bytes are away, or copied: the buffer goes as if its receiver had put it. */
+static void buffer_done(struct weft_buf *b, uint16_t kind)
+{
+	if (kind == WF_HANDED)
+		wf_buf_delivered(b);
+	wf_buf_release(b);
+}
+
+int wf_depart_now(struct outgoing *o)
+{
+	unsigned char flat[WF_INLINE_MOST];
+	struct wf_departure d;
+	struct wf_trunk *t;
+	int r;
+
+	if (o->len > sizeof(flat))
+		return -ENOBUFS;
+	r = trunk_of(o->id, &t);
+	if (r < 0)
+		return r;
+	describe(&d, t, o, 0);
+	d.s.flags = WF_SEND_NOW;
+	d.data = o->buf ? o->buf->data : o->mem.plain;
+	if (!o->buf && o->mem.kind != WF_MEM_PLAIN) {
+		struct wf_mem to = wf_mem_plain(flat, o->len);
+
+		if (!wf_mem_copy(&to, &o->mem, o->len))
+			return weft_fail(-EINVAL, "op.layout gave no pieces");
+		d.data = (char *)flat;
+	}
+	wf_lock(&t->lock);
+	r = wf_remote_send(&t->remote, &d.s, wf_now());
+	wf_unlock(&t->lock);
+	wf_trunk_turn(t);
+	if (r != WEFT_DONE)
+		return r == -EAGAIN ? -ENOBUFS : r;
+	if (o->buf)
+		buffer_done(o->buf, o->kind);
+	return 0;
+}
+
+/* [wf_user_lock] */
+static struct wf_departure *get_locked(void)
+{
+	struct wf_departure *d = free_departures;
+
+	if (d)
+		free_departures = d->next_free;
+	return d ? d : malloc(sizeof(*d));
+}
+
+static void put_locked(struct wf_departure *d)
+{
+	if (d->flat)
+		wf_buf_release(d->flat);
+	d->flat = NULL;
+	d->next_free = free_departures;
+	free_departures = d;
+}
+
+/* [wf_user_lock] @r is over; its departure is the remote's no more. */
+static void end_locked(struct weft_req *r, int err)
+{
+	r->away = NULL;
+	if (err == -ECANCELED && r->cancel)
+		err = r->cancel;
+	if (err == 0 && r->buf) {
+		buffer_done(r->buf, r->a.kind);
+		r->buf = NULL;
+	}
+	wf_end_send_locked(r, err);
+}
+
+static int flatten(struct wf_departure *d, const struct wf_mem *mem)
+{
+	struct wf_mem to;
+	int r = wf_buf_alloc(mem->len, &d->flat);
+
+	if (r < 0)
+		return r;
+	to = wf_mem_plain(d->flat->data, mem->len);
+	d->data = d->flat->data;
+	return wf_mem_copy(&to, mem, mem->len) ? 0 : weft_fail(-EINVAL, "op.layout gave no pieces");
+}
+
+static uint16_t flags_of(const struct weft_req *r)
+{
+	uint16_t f = 0;
+
+	if (r->flags & WEFT_SYNC)
+		f |= WF_SEND_SYNC;
+	if (r->flags & WEFT_RENDEZVOUS)
+		f |= WF_SEND_RENDEZVOUS;
+	return f;
+}
+
+int wf_depart(struct outgoing *o, struct weft_req *r)
+{
+	struct wf_departure *d;
+	struct wf_trunk *t;
+	int err = trunk_of(o->id, &t);
+
+	if (err < 0)
+		return err;
+	wf_lock(&wf_user_lock);
+	d = get_locked();
+	if (!d) {
+		wf_unlock(&wf_user_lock);
+		return weft_fail(-ENOMEM, "no memory for a send to another host");
+	}
+	describe(d, t, o, r->prio);
+	d->s.flags = flags_of(r);
+	d->data = o->buf ? o->buf->data : o->mem.plain;
+	if (!o->buf && o->mem.kind != WF_MEM_PLAIN)
+		err = flatten(d, &o->mem);
+	if (err == 0 && r->expires)
+		err = wf_timer_add(r);
+	if (err == 0) {
+		d->req = r;
+		r->away = d;
+		r->a.flags |= WF_MSG_WIRE;
+		wf_lock(&t->lock);
+		err = wf_remote_send(&t->remote, &d->s, wf_now());
+		wf_unlock(&t->lock);
+		if (err == WEFT_DONE) {
+			put_locked(d);
+			end_locked(r, 0);
+		}
+	}
+	if (err < 0) {
+		r->away = NULL;
+		r->a.flags &= (uint16_t)~WF_MSG_WIRE;
+		put_locked(d);
+	}
+	wf_unlock(&wf_user_lock);
+	wf_trunk_turn(t);
+	return err < 0 ? err : 0;
+}
+
+void wf_depart_sent(struct wf_rsend *s, int err)
+{
+	struct wf_departure *d = wf_of(s, struct wf_departure, s);
+	struct weft_req *r;
+
+	wf_lock(&wf_user_lock);
+	r = d->req;
+	put_locked(d);
+	if (r)
+		end_locked(r, err);
+	wf_unlock(&wf_user_lock);
+}
+
+int wf_depart_cancel_locked(struct weft_req *r, int err)
+{
+	struct wf_trunk *t = r->away->trunk;
+	int answer;
+
+	wf_lock(&t->lock);
+	answer = wf_remote_cancel(&t->remote, &r->away->s, wf_now());
+	wf_unlock(&t->lock);
+	if (answer < 0)
+		return -EALREADY;
+	r->cancel = err;
+	wf_trunk_kick(t);
+	return 1;
+}
+
+/* SEEK: does @s fit what is wanted? */
+static bool fits(const struct wf_rsend *s, const unsigned char *want, void *m)
+{
+	const struct weft_req *r = ((const struct wf_departure *)s->user)->req;
+	struct wf_head w, h;
+
+	if (!r)
+		return false;
+	if (r->from->proto)
+		return m && r->from->proto->find_want(m, r->a.entry.head) != NULL;
+	memcpy(&w, want, sizeof(w));
+	memcpy(&h, r->a.entry.head, sizeof(h));
+	return wf_matches(&w, h.src, h.tag);
+}
+
+void wf_depart_sought(struct wf_trunk *t, const struct wf_act *a)
+{
+	unsigned char want[WF_HEAD_ROOM] = { 0 };
+	const struct weft_proto *proto = NULL;
+	struct weft_match_entry e = { .side = 0 };
+	struct wf_rsend *s = NULL;
+	void *m = NULL;
+
+	if (a->want_len != sizeof(want))
+		return;
+	memcpy(want, a->want, sizeof(want));
+	wf_lock(&wf_user_lock);
+	wf_lock(&t->lock);
+	while ((s = wf_remote_seek_next(&t->remote, a->to, a->context, s)) != NULL) {
+		const struct weft_req *r = ((const struct wf_departure *)s->user)->req;
+
+		if (r && r->from->proto && !m) {
+			proto = r->from->proto;
+			m = malloc(proto->match_size);
+			if (!m)
+				break;
+			proto->init(m, proto->ctx);
+			proto->add_want(m, want, &e);
+		}
+		if (fits(s, want, m))
+			break;
+	}
+	if (s)
+		wf_remote_offer(&t->remote, s, a->name, wf_now());
+	else
+		wf_remote_sought(&t->remote, a->to, a->context);
+	wf_unlock(&t->lock);
+	wf_unlock(&wf_user_lock);
+	if (m) {
+		proto->remove(m, &e);
+		proto->fini(m);
+		free(m);
+	}
+}

@@ -1,0 +1,241 @@
+/* trunk.c - see trunk.h: the table of trunks, and what remotes want done. */
+#include "wire/wire.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "port/host.h"
+#include "port/listener.h"
+#include "port/open.h"
+
+#define PROCESSES 1024u                 /* a page of the table */
+#define FIRST (30 * WEFT_S)             /* hosts are not started all at once */
+
+static _Atomic(struct wf_trunk *) trunks[PROCESSES];
+static _Atomic uint32_t most;           /* the highest number with a trunk */
+static struct wf_lock make_lock;
+static _Atomic weft_time next = WEFT_FOREVER;   /* the earliest wake of all, or earlier */
+
+static const struct wf_remote_ops ops = { .send_pieces = wf_depart_pieces, .land_pieces = wf_arrive_pieces };
+
+struct wf_trunk *wf_trunk_at(uint32_t process)
+{
+	return process < PROCESSES ? atomic_load_explicit(&trunks[process], memory_order_acquire) : NULL;
+}
+
+uint32_t wf_trunks_most(void)
+{
+	return atomic_load_explicit(&most, memory_order_relaxed);
+}
+
+static struct wf_trunk *make_locked(uint32_t process)
+{
+	struct wf_remote_conf conf = { .me = (uint32_t)(wf_process_id >> 32), .them = process, .rails = 1, .ops = &ops, .deadline = FIRST };
+	struct wf_trunk *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->process = process;
+	conf.seed = (uint64_t)wf_now() * 0x9e3779b97f4a7c15u + process;
+	if (wf_host_addr(process, &t->addr) < 0 || wf_remote_init(&t->remote, &conf, wf_now()) < 0) {
+		free(t);
+		return NULL;
+	}
+	atomic_store_explicit(&t->wake, WEFT_FOREVER, memory_order_relaxed);
+	if (process > atomic_load_explicit(&most, memory_order_relaxed))
+		atomic_store_explicit(&most, process, memory_order_relaxed);
+	atomic_store_explicit(&trunks[process], t, memory_order_release);
+	return t;
+}
+
+struct wf_trunk *wf_trunk_get(uint32_t process)
+{
+	struct wf_trunk *t = wf_trunk_at(process);
+
+	if (wf_likely(t != NULL) || process >= PROCESSES || !wf_abroad((weft_id)process << 32))
+		return t;
+	wf_lock(&make_lock);
+	t = atomic_load_explicit(&trunks[process], memory_order_relaxed);
+	if (!t)
+		t = make_locked(process);
+	wf_unlock(&make_lock);
+	return t;
+}
+
+/* A lane is wanted. */
+static void open_lane(struct wf_trunk *t, const struct wf_act *a)
+{
+	struct wf_rail *rail = wf_rail_to(t, 0);
+	struct wf_line *l = rail ? wf_line_new(rail) : NULL;
+	int klass = a->slot == 0 ? WEFT_LANE_CONTROL : a->slot % 2 ? WEFT_LANE_HEAD : WEFT_LANE_BULK, r;
+
+	if (l) {
+		l->trunk = t;
+		l->mine = true;
+		l->slot = a->slot;
+		l->gen = a->gen;
+		r = wf_lane_open(rail, &t->addr, klass, l, &l->lane);
+		if (r == 0)
+			return;
+		wf_log(WF_DEBUG, "no lane to process %u: %s", t->process, weft_last_error());
+		wf_line_free(l);
+	}
+	wf_lock(&t->lock);
+	wf_remote_open_failed(&t->remote, a->slot, wf_now());
+	wf_unlock(&t->lock);
+}
+
+/* The line of @lane, which stays until it is let go; NULL: it is over. */
+static struct wf_line *hold_line(struct wf_trunk *t, struct wf_lane *lane)
+{
+	struct wf_line *l;
+
+	wf_lock(&t->lock);
+	l = t->lines[lane - t->remote.lanes];
+	if (l)
+		atomic_fetch_add_explicit(&l->users, 1, memory_order_relaxed);
+	wf_unlock(&t->lock);
+	return l;
+}
+
+static void let_go(struct wf_line *l)
+{
+	atomic_fetch_sub_explicit(&l->users, 1, memory_order_release);
+}
+
+static void dead(struct wf_trunk *t, int err)
+{
+	atomic_store_explicit(&t->err, err ? err : -ECONNRESET, memory_order_release);
+	wf_log(WF_INFO, "process %u of another host: %s", t->process, strerror(err ? -err : ECONNRESET));
+	wf_process_ended(t->process);
+	wf_arrive_dead(t->process, -ECONNRESET);
+}
+
+void wf_trunk_do(struct wf_trunk *t, struct wf_acts *acts, struct wf_line *line)
+{
+	for (int i = 0; i < acts->n; i++) {
+		struct wf_act *a = &acts->a[i];
+		struct wf_line *l;
+
+		switch (a->kind) {
+		case WF_ACT_SENT:
+			wf_depart_sent(a->send, a->err);
+			break;
+		case WF_ACT_DEAD:
+			dead(t, a->err);
+			break;
+		case WF_ACT_OPEN:
+			open_lane(t, a);
+			break;
+		case WF_ACT_CLOSE:
+			l = hold_line(t, a->lane);
+			if (l) {
+				wf_line_end(l);
+				let_go(l);
+			}
+			break;
+		case WF_ACT_WRITE:
+			l = hold_line(t, a->lane);
+			if (l) {
+				wf_line_write(l);
+				let_go(l);
+			}
+			break;
+		case WF_ACT_CLOSED:
+			atomic_store_explicit(&t->closed, true, memory_order_relaxed);
+			break;
+		default:
+			wf_arrive_act(t, a, line);
+		}
+	}
+}
+
+void wf_trunk_turn(struct wf_trunk *t)
+{
+	struct wf_acts acts;
+	weft_time wake, earliest;
+
+	do {
+		acts.n = 0;
+		wf_lock(&t->lock);
+		wf_remote_acts(&t->remote, wf_now(), &acts);
+		wake = t->remote.wake;
+		wf_unlock(&t->lock);
+		wf_trunk_do(t, &acts, NULL);
+	} while (acts.n == WF_ACTS);
+	atomic_store_explicit(&t->wake, wake, memory_order_relaxed);
+	earliest = atomic_load_explicit(&next, memory_order_relaxed);
+	while (wake < earliest && !atomic_compare_exchange_weak_explicit(&next, &earliest, wake, memory_order_relaxed, memory_order_relaxed))
+		;
+}
+
+void wf_trunk_kick(struct wf_trunk *t)
+{
+	atomic_store_explicit(&t->due, true, memory_order_relaxed);
+	atomic_store_explicit(&next, 0, memory_order_release);
+	wf_listener_wake();
+}
+
+weft_time wf_trunks_next(void)
+{
+	return atomic_load_explicit(&next, memory_order_relaxed);
+}
+
+void wf_trunks_turn(weft_time now)
+{
+	weft_time earliest = WEFT_FOREVER;
+
+	if (now < wf_trunks_next())
+		return;
+	atomic_store_explicit(&next, WEFT_FOREVER, memory_order_relaxed);
+	for (uint32_t i = 1; i <= atomic_load_explicit(&most, memory_order_relaxed); i++) {
+		struct wf_trunk *t = wf_trunk_at(i);
+
+		if (t && (atomic_load_explicit(&t->wake, memory_order_relaxed) <= now || atomic_exchange_explicit(&t->due, false, memory_order_relaxed)))
+			wf_trunk_turn(t);
+		if (t && atomic_load_explicit(&t->wake, memory_order_relaxed) < earliest)
+			earliest = atomic_load_explicit(&t->wake, memory_order_relaxed);
+	}
+	now = wf_trunks_next();
+	while (earliest < now && !atomic_compare_exchange_weak_explicit(&next, &now, earliest, memory_order_relaxed, memory_order_relaxed))
+		;
+}
+
+bool wf_trunks_close(bool begin)
+{
+	bool all = true;
+
+	for (uint32_t i = 1; i <= wf_trunks_most(); i++) {
+		struct wf_trunk *t = wf_trunk_at(i);
+
+		if (!t || atomic_load_explicit(&t->err, memory_order_relaxed))
+			continue;
+		if (begin) {
+			wf_lock(&t->lock);
+			wf_remote_close(&t->remote, wf_now());
+			wf_unlock(&t->lock);
+			wf_trunk_turn(t);
+		}
+		all &= atomic_load_explicit(&t->closed, memory_order_relaxed);
+	}
+	return all;
+}
+
+void wf_trunks_free(void)
+{
+	for (uint32_t i = 1; i <= wf_trunks_most(); i++) {
+		struct wf_trunk *t = wf_trunk_at(i);
+
+		if (!t)
+			continue;
+		atomic_store_explicit(&trunks[i], NULL, memory_order_relaxed);
+		wf_remote_fini(&t->remote);
+		explicit_bzero(t, sizeof(*t));
+		free(t);
+	}
+	atomic_store_explicit(&most, 0, memory_order_relaxed);
+	atomic_store_explicit(&next, WEFT_FOREVER, memory_order_relaxed);
+}

@@ -1,0 +1,135 @@
+/* trunk.h - to a process of another host: its remote (peer/remote.h), and the lines that carry its lanes.
+ *
+ *     ports          depart.c  sends                       arrive.c  messages, announcements, ends
+ *                        \                                    ^
+ *     trunk.c             +---> struct wf_remote: logic  -----+     one lock, acts carried out outside of it
+ *                                    |       ^
+ *     line.c                    line_out     line_in               a lane: handshake, then sealed records over a rail's lane
+ *                                    v       |
+ *     net/rail.h                rails, polled by who waits (rails.c)
+ *
+ * Threads  Any thread sends: it takes the trunk's lock, and writes what is to be written itself unless another thread is at it. One thread at a time polls a
+ *          rail and is thus the only reader of its lines; `reading` keeps readers of two rails apart, so that messages are delivered in order.
+ * Locks    doors, wf_user_lock > line.writing (only tried) > trunk.lock > the leaves of mem. trunk.reading > all of them.
+ * Life     Made on first use or when the other calls; never unmapped before the process leaves the job.
+ */
+#ifndef WF_WIRE_TRUNK_H
+#define WF_WIRE_TRUNK_H
+
+#include <stdatomic.h>
+#include <weft/id.h>
+
+#include "base/lock.h"
+#include "net/rail.h"
+#include "peer/remote.h"
+#include "secure/record.h"
+
+#define WF_SESSIONS 2u                  /* one begun by each end */
+
+struct wf_trunk;
+
+/* One lane, from its first byte on. Made and forgotten by rails.c and trunk.c; the rest is line.c's. */
+struct wf_line {
+	struct wf_trunk *trunk;                 /* NULL: of a stranger, until he has proved who he is */
+	struct wf_rail *rail;
+	void *lane;                             /* the driver's */
+	struct weft_addr from;                  /* of a stranger */
+	uint32_t slot, gen;
+	bool mine;                              /* begun here */
+	struct wf_node all;                     /* under lines_lock */
+	struct wf_node over;                    /* under lines_lock: to be buried */
+	weft_time since;
+
+	/* the reader's */
+	struct wf_handshake *shake;             /* until it is done */
+	struct wf_session old;                  /* what it was begun with */
+	struct wf_lane *of;                     /* then: the remote's; constant until it is down. Also read by writers */
+	struct wf_opener open;
+	enum { WF_LINE_SHAKES, WF_LINE_RECORDS, WF_LINE_BODY, WF_LINE_TAIL, WF_LINE_OVER } stage;
+	size_t body_left;
+	struct iovec into[WEFT_NEED_PIECES];    /* where the driver puts bytes now */
+	uint32_t pieces;
+
+	/* under writing */
+	struct wf_lock writing;
+	_Atomic uint32_t wanted;                /* somebody found another writing */
+	struct wf_sealer seal;
+	struct wf_fill fill;
+	struct iovec iov[64];                   /* what is being sent */
+	uint32_t iovs, iov_at;
+	bool filled;                            /* fill is under way */
+	uint32_t body_sent;                     /* bytes of its body that are sealed */
+	uint8_t head[WF_RECORD_HEAD], tails[2][WF_AEAD_TAG];
+	uint8_t *sealed;                        /* room for what is encrypted */
+	uint8_t said[WF_HS_FRAME_MAX];             /* handshake bytes that are not sent yet */
+	uint32_t said_n, said_at;
+
+	_Atomic bool shakes;                    /* its handshake is not done */
+	_Atomic bool down;                      /* the driver has said so, or we gave it up */
+	_Atomic uint32_t users;                 /* threads that write, found by the trunk: it is freed when none is left */
+};
+
+struct wf_trunk {
+	uint32_t process;
+	struct weft_addr addr;                  /* of its rail; constant */
+	struct wf_lock lock;
+	struct wf_lock reading;
+	/* under lock */
+	struct wf_remote remote;
+	struct wf_line *lines[WF_LANES];        /* by the remote's lane */
+	uint64_t named;                         /* what receives that ask are called */
+	struct wf_session sessions[WF_SESSIONS];
+	uint32_t nsessions;
+	uint8_t incarnation[16];
+	bool known;                             /* its incarnation is */
+	/* any, atomic */
+	_Atomic weft_time wake;
+	_Atomic int err;                        /* its session is over */
+	_Atomic bool due;                       /* acts wait to be carried out */
+	_Atomic bool closed;                    /* all was said, and BYE */
+	_Atomic bool cared;                     /* somebody here waits for it, or has: its death is to be found out */
+	_Atomic uint32_t keeps;                 /* ports for which the other end keeps messages */
+	/* the reader's */
+	uint64_t owed;                          /* credit, when the budget has room again */
+};
+
+/* [any] The trunk to @process, made if it is not there. NULL: no such process, or no memory. */
+struct wf_trunk *wf_trunk_get(uint32_t process);
+uint32_t wf_trunks_most(void);                          /* the highest number that has one */
+struct wf_trunk *wf_trunk_at(uint32_t process);         /* [any] NULL: none was made */
+
+/* [any, no lock of weft's held that an act takes] Carries out what is to be done. */
+void wf_trunk_turn(struct wf_trunk *t);
+void wf_trunk_do(struct wf_trunk *t, struct wf_acts *acts, struct wf_line *line);      /* @line: they came by it */
+
+weft_time wf_trunks_next(void);                         /* when one of them is to be looked at */
+void wf_trunks_turn(weft_time now);                     /* those whose time has come */
+bool wf_trunks_close(bool begin);                       /* [leaving] false: some have not ended yet */
+void wf_trunks_free(void);
+
+/* line.c */
+struct wf_line *wf_line_new(struct wf_rail *rail);      /* NULL: no memory */
+void wf_line_free(struct wf_line *l);
+int wf_line_call(struct wf_line *l);                    /* its lane is up: begin the handshake */
+void wf_line_listen(struct wf_line *l);
+void wf_line_write(struct wf_line *l);                  /* [any] */
+void wf_line_end(struct wf_line *l);                    /* [any] its lane is over or given up; buried later, by who polls */
+int wf_lines_bury(void);                                /* [polls, no lock] how many */
+void wf_lines_look(weft_time now);                      /* [polls] handshakes that take too long end */
+bool wf_lines_end_all(void);                            /* [leaving] false: there are none */
+extern const struct weft_upcalls wf_line_upcalls;
+
+/* arrive.c */
+void wf_arrive_act(struct wf_trunk *t, struct wf_act *a, struct wf_line *line);
+
+/* depart.c */
+void wf_depart_sent(struct wf_rsend *s, int err);
+int wf_depart_pieces(const struct wf_rsend *s, uint64_t at, struct iovec *ret_iov, int max);
+int wf_arrive_pieces(const struct wf_landing *l, uint64_t at, struct iovec *ret_iov, int max);
+
+/* rails.c */
+extern struct wf_endpoint wf_endpoint;                  /* this process, as its handshakes say */
+struct wf_rail *wf_rail_to(const struct wf_trunk *t, uint32_t rail);
+int wf_host_addr(uint32_t process, struct weft_addr *ret_addr);         /* of another process; -ESRCH */
+
+#endif
