@@ -17,7 +17,7 @@
 static struct wf_lock leading;                          /* only tried */
 static _Atomic(struct wf_parker *) leader;              /* asleep on the rails */
 static _Atomic bool attended;                           /* somebody has looked since the listener did */
-static _Atomic bool dozing;                             /* the listener does not come by */
+static _Atomic bool dozing;                             /* the listener does not come by every tick: it watches itself, or another leads */
 static int lead_fd = -1;
 static bool watches;                                    /* the listener's: nobody else looks */
 
@@ -46,12 +46,22 @@ void wf_lead_fini(void)
 
 int wf_lead_look(void)
 {
+	bool spins = !atomic_load_explicit(&leader, memory_order_relaxed);
+	int n;
+
 	if (!atomic_load_explicit(&attended, memory_order_relaxed)) {
 		atomic_store_explicit(&attended, true, memory_order_relaxed);
+		wf_fence_slow();                                        /* F1 with wf_lead_watch */
 		if (atomic_load_explicit(&dozing, memory_order_relaxed))
 			wf_listener_wake();             /* it is to come by again, for when we stop looking */
 	}
-	return wf_hosts->poll();
+	n = wf_hosts->poll(spins);
+	if (spins) {
+		wf_fence_slow();                                        /* F1 with wf_lead_park */
+		if (wf_unlikely(atomic_load_explicit(&leader, memory_order_relaxed) != NULL))
+			ring();
+	}
+	return n;
 }
 
 static void sleep_on(struct wf_parker *p, weft_time until)
@@ -105,6 +115,7 @@ int wf_lead_park(struct wf_parker *p, weft_time until, void (*cleanup)(void *), 
 	if (wf_likely(!wf_hosts) || !wf_trylock(&leading))
 		return wf_park(p, until, cleanup, arg);
 	atomic_store_explicit(&leader, p, memory_order_relaxed);
+	wf_fence_slow();                                                /* F1 with wf_lead_look */
 	/* acq_rel: a waker's 0 stays. */
 	if (wf_hosts->arm() == 0 && atomic_compare_exchange_strong_explicit(&p->word, &asleep, 2, memory_order_acq_rel, memory_order_acquire)) {
 		pthread_cleanup_push(cancelled, &u);
@@ -113,7 +124,7 @@ int wf_lead_park(struct wf_parker *p, weft_time until, void (*cleanup)(void *), 
 	}
 	wf_park_end(p);
 	resign();
-	wf_lead_look();
+	wf_hosts->poll(false);          /* whatever lane it was */
 	return wf_past(until) ? -ETIMEDOUT : 0;
 }
 
@@ -129,7 +140,7 @@ int wf_lead_listen(void)
 	looked = atomic_exchange_explicit(&attended, false, memory_order_relaxed);
 	watches = !looked && wf_trylock(&leading);
 	if (watches) {
-		n = wf_hosts->poll();
+		n = wf_hosts->poll(false);
 		wf_unlock(&leading);
 	} else if (!looked) {
 		atomic_store_explicit(&dozing, true, memory_order_relaxed);
@@ -147,7 +158,9 @@ int wf_lead_watch(int64_t *patience)
 			*patience = TICK;
 		return -1;
 	}
-	if (wf_hosts->arm())
+	atomic_store_explicit(&dozing, true, memory_order_relaxed);
+	wf_fence_slow();                                                /* F1 with wf_lead_look */
+	if (atomic_load_explicit(&attended, memory_order_relaxed) || wf_hosts->arm())
 		left = 0;
 	left = left < 0 ? 0 : left;
 	if (left < *patience)

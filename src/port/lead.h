@@ -4,6 +4,9 @@
  * others sleep on their own words. While somebody looks or leads the listener keeps out of the way: it only comes by every millisecond to see
  * whether that is still so. When nobody does it watches them itself. A process at rest has nobody awake.
  *
+ * Who spins may take a busy lane out of what the descriptor tells of; it is put back before somebody sleeps there (arm). So nobody spins like that while another leads, and
+ * who finds a leader after such a look wakes it, to arm again. The listener, too, is woken by the first who looks while it sleeps on the descriptor.
+ *
  * A leader's park word says 2 instead of 1: who wakes it writes to the leader's descriptor instead of the futex. Another process of this host cannot: it
  * rings the listener, which passes it on (wf_lead_listen).
  */

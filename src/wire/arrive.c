@@ -7,7 +7,7 @@
  * Credit  What a message costs is given back as soon as this process's budget has room, whether it was received or not: the budget counts what waits here.
  *         Without room it is owed (trunk.owed), and the sender, out of credit, announces.
  * Threads one reader of a trunk at a time (trunk.reading); ends of landings in whatever thread carries out the act.
- * Locks   landings: landings_lock, a leaf under the trunk's.
+ * Locks   landings: landings_lock, above the trunk's.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -47,7 +47,8 @@ struct landing {
 	struct weft_req *waits;         /* or the request of a call that waits */
 	struct weft_req *send;          /* the stand-in */
 	bool eager;
-	int err;
+	bool aborted;                   /* under landings_lock */
+	int err;                        /* under trunk.lock until it has landed */
 	/* of an eager message */
 	uint64_t cost;
 	struct wf_rmsg msg;
@@ -579,22 +580,27 @@ void wf_arrive_abort(struct weft_port *p)
 {
 	for (;;) {
 		struct landing *x = NULL;
-		struct wf_trunk *t;
-		int r;
+		struct wf_trunk *t = NULL;
+		int r = -EINPROGRESS;
 
+		/* Under the lock by which it leaves the list: so it is still there. */
 		wf_lock(&landings_lock);
 		for (struct wf_node *n = landings.next; n && n != &landings && !x; n = n->next)
-			if (wf_of(n, struct landing, node)->port == p && !wf_of(n, struct landing, node)->err)
+			if (wf_of(n, struct landing, node)->port == p && !wf_of(n, struct landing, node)->aborted)
 				x = wf_of(n, struct landing, node);
-		if (x)
-			x->err = -ECANCELED;
+		if (x) {
+			x->aborted = true;
+			t = x->trunk;
+			wf_lock(&t->lock);
+			if (wf_list_has(&x->l.node)) {          /* else LANDED was given: who has that act ends it */
+				x->err = -ECANCELED;
+				r = wf_landing_close(&t->remote, &x->l, -ECONNRESET);
+			}
+			wf_unlock(&t->lock);
+		}
 		wf_unlock(&landings_lock);
 		if (!x)
 			return;
-		t = x->trunk;
-		wf_lock(&t->lock);
-		r = wf_landing_close(&t->remote, &x->l, -ECONNRESET);
-		wf_unlock(&t->lock);
 		if (r == 0)
 			landed(x);
 		wf_trunk_turn(t);

@@ -4,6 +4,7 @@
  * where it is.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,17 +42,21 @@ int wf_host_addr(uint32_t process, struct weft_addr *ret_addr)
 	return r < 0 ? r : rail->driver->slots.addr_parse(text, ret_addr);
 }
 
-static int poll(void)
+static int poll(bool spins)
 {
-	int n = wf_lines_bury(), r = wf_rail_poll(rail, BUDGET, WEFT_POLL_SPIN);
+	weft_time now;
+	int n, r, cancel;
 
-	weft_time now = wf_now();
-
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);        /* drivers call what threads are cancelled in */
+	n = wf_lines_bury();
+	r = wf_rail_poll(rail, BUDGET, spins ? WEFT_POLL_SPIN : 0);
+	now = wf_now();
 	wf_trunks_turn(now);
 	if (now > atomic_load_explicit(&next_look, memory_order_relaxed)) {
 		atomic_store_explicit(&next_look, now + LOOK, memory_order_relaxed);
 		wf_lines_look(now);
 	}
+	pthread_setcancelstate(cancel, NULL);
 	return n + (r > 0 ? r : 0);
 }
 
@@ -130,10 +135,10 @@ bool wf_wire_leave(weft_time until)
 	if (!wf_hosts)
 		return true;
 	for (bool begin = true; !(all = wf_trunks_close(begin)) && !wf_past(until); begin = false)
-		if (poll() == 0)
+		if (poll(false) == 0)
 			wf_nap(100000);
 	while (wf_lines_end_all())
-		if (poll() == 0)
+		if (poll(false) == 0)
 			wf_nap(100000);
 	wf_hosts = NULL;
 	wf_trunks_free();

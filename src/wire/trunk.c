@@ -2,6 +2,7 @@
 #include "wire/wire.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,7 +158,9 @@ void wf_trunk_turn(struct wf_trunk *t)
 {
 	struct wf_acts acts;
 	weft_time wake, earliest;
+	int cancel;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);        /* drivers call what threads are cancelled in */
 	do {
 		acts.n = 0;
 		wf_lock(&t->lock);
@@ -166,6 +169,7 @@ void wf_trunk_turn(struct wf_trunk *t)
 		wf_unlock(&t->lock);
 		wf_trunk_do(t, &acts, NULL);
 	} while (acts.n == WF_ACTS);
+	pthread_setcancelstate(cancel, NULL);
 	atomic_store_explicit(&t->wake, wake, memory_order_relaxed);
 	earliest = atomic_load_explicit(&next, memory_order_relaxed);
 	while (wake < earliest && !atomic_compare_exchange_weak_explicit(&next, &earliest, wake, memory_order_relaxed, memory_order_relaxed))

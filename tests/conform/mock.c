@@ -331,8 +331,11 @@ static int rail_poll(void *state, int budget, unsigned flags)
 			free(f);
 			more = true;
 		} else {
-			for (struct mend *e = rail->ends; e && !more; e = e->next)      /* after an event the list may be another */
+			for (struct mend *e = rail->ends; e; e = e->next) {
 				more = serve(e);
+				if (more)
+					break;          /* the list may be another now, and @e gone */
+			}
 			if (!more)
 				pthread_mutex_unlock(&lock);
 		}
