@@ -24,8 +24,6 @@
 #include "port/wait.h"
 #include "wire/wire.h"
 
-#define FOREIGN 8u
-
 struct wf_standin {
 	struct wf_held held;
 	struct wf_trunk *trunk;
@@ -107,9 +105,9 @@ static bool incoming_of(const struct weft_port *p, uint32_t process, const struc
 	if (p->proto) {
 		uint64_t proto = wf_ctx_of_text(p->proto->name);
 
-		if (m->head_len != FOREIGN + p->proto->head_len || memcmp(m->head, &proto, FOREIGN))
+		if (m->head_len != WF_WIRE_PROTO + p->proto->head_len || memcmp(m->head, &proto, WF_WIRE_PROTO))
 			return false;
-		memcpy(in->head, (const char *)m->head + FOREIGN, p->proto->head_len);
+		memcpy(in->head, (const char *)m->head + WF_WIRE_PROTO, p->proto->head_len);
 	} else {
 		struct wf_head native = { .src = in->src, .tag = in->tag };
 
@@ -420,7 +418,7 @@ static void land_open(struct landing *x)
 }
 
 /* Where the bytes of @x go, by what the receive said. -ENOMEM. */
-static int land_where(struct landing *x, const struct wf_mem *mem, uint32_t flags, struct weft_status *st)
+static int land_where(struct landing *x, const struct wf_mem *mem, uint32_t flags)
 {
 	size_t room = flags & WEFT_ALLOC ? x->len : mem->len;
 
@@ -433,7 +431,6 @@ static int land_where(struct landing *x, const struct wf_mem *mem, uint32_t flag
 		return -ENOMEM;
 	x->data = x->buf->data;
 	x->buf->len = (size_t)x->l.len;
-	(void)st;
 	return 0;
 }
 
@@ -537,7 +534,7 @@ void wf_arrive_fetch(struct weft_port *p, struct weft_req *r)
 	x->port = p;
 	x->into = r;
 	x->send = send;
-	x->err = land_where(x, &r->mem, r->flags, &r->st);
+	x->err = land_where(x, &r->mem, r->flags);
 	land_open(x);
 	if (x->err)
 		land_over(x);
@@ -561,7 +558,7 @@ int wf_arrive_pull(struct weft_port *p, struct weft_req *send, const struct wf_t
 	x->port = p;
 	x->send = send;
 	x->waits = waits;
-	x->err = land_where(x, to->mem, to->flags, to->st);
+	x->err = land_where(x, to->mem, to->flags);
 	land_open(x);
 	if (!x->err) {
 		wf_trunk_turn(t);

@@ -13,8 +13,6 @@
 #include "port/outgoing.h"
 #include "wire/wire.h"
 
-#define FOREIGN 8u                      /* before a foreign header stands which protocol it is of */
-
 struct wf_departure {
 	struct wf_rsend s;
 	struct weft_req *req;           /* under wf_user_lock */
@@ -22,7 +20,7 @@ struct wf_departure {
 	const char *data;
 	struct weft_buf *flat;          /* a copy of what was not in one piece */
 	struct wf_departure *next_free;
-	unsigned char head[FOREIGN + WF_HEAD_ROOM];
+	unsigned char head[WF_WIRE_PROTO + WF_HEAD_ROOM];
 };
 
 static struct wf_departure *free_departures;    /* under wf_user_lock; never given back */
@@ -86,11 +84,11 @@ static void describe(struct wf_departure *d, struct wf_trunk *t, const struct ou
 	if (o->allow & WF_TAIL_FOREIGN) {
 		uint64_t proto = wf_ctx_of_text(o->from->proto->name);
 
-		memcpy(d->head, &proto, FOREIGN);
+		memcpy(d->head, &proto, WF_WIRE_PROTO);
 		if (o->head)
-			memcpy(d->head + FOREIGN, o->head, o->from->proto->head_len);
+			memcpy(d->head + WF_WIRE_PROTO, o->head, o->from->proto->head_len);
 		s->head = d->head;
-		s->head_len = FOREIGN + o->from->proto->head_len;
+		s->head_len = WF_WIRE_PROTO + o->from->proto->head_len;
 	}
 }
 

@@ -8,11 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/knob.h"
 #include "base/log.h"
 #include "secure/key.h"
 #include "port/lead.h"

@@ -7,6 +7,8 @@
 
 struct wf_act;
 
+#define WF_WIRE_PROTO 8u                /* bytes before a foreign header: which protocol it is of */
+
 /* [one thread] This process, @process of the job, is to be reached by those of other hosts. @hosts: "10.0.0.1:2,10.0.0.2:2", processes by host, numbered from 1 on; @base: the first
  * port number on each; @key: the job's. 0, or why not. */
 int wf_wire_join(uint32_t process, const char *hosts, uint32_t base, const struct wf_key *key, const uint8_t job[16]);
