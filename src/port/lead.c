@@ -20,6 +20,7 @@ static _Atomic bool attended;                           /* somebody has looked s
 static _Atomic bool dozing;                             /* the listener does not come by every tick: it watches itself, or another leads */
 static int lead_fd = -1;
 static bool watches;                                    /* the listener's: nobody else looks */
+static _Atomic weft_time leader_due, listener_due;      /* when who sleeps on the rails looks again by itself; 0: nobody does */
 
 static void ring(void)
 {
@@ -64,10 +65,30 @@ int wf_lead_look(void)
 	return n;
 }
 
+void wf_lead_hurry(weft_time when)
+{
+	wf_fence_slow();                                                /* F1 with plan */
+	if (atomic_load_explicit(&leader_due, memory_order_relaxed) > when)
+		ring();
+	if (atomic_load_explicit(&listener_due, memory_order_relaxed) > when)
+		wf_listener_wake();
+}
+
+/* [about to sleep] When to look again at the latest, unless hurried. */
+static weft_time plan(_Atomic weft_time *ret_due)
+{
+	weft_time due = wf_hosts->next(), now;
+
+	atomic_store_explicit(ret_due, due, memory_order_relaxed);
+	wf_fence_slow();                                                /* F1 with wf_lead_hurry */
+	now = wf_hosts->next();
+	return now < due ? now : due;
+}
+
 static void sleep_on(struct wf_parker *p, weft_time until)
 {
 	struct pollfd fds[2] = { { .fd = wf_hosts->fd, .events = POLLIN }, { .fd = lead_fd, .events = POLLIN } };
-	weft_time due = wf_hosts->next();
+	weft_time due = plan(&leader_due);
 	int64_t left;
 	uint64_t n;
 	int old;
@@ -87,8 +108,10 @@ static void sleep_on(struct wf_parker *p, weft_time until)
 
 static void resign(void)
 {
+	atomic_store_explicit(&leader_due, 0, memory_order_relaxed);
 	atomic_store_explicit(&leader, NULL, memory_order_relaxed);
 	wf_unlock(&leading);
+	wf_fence_slow();                                                /* F1 with wf_lead_listen */
 	/* Another sleeps and does not lead, or nobody looks from now on. */
 	if (atomic_load_explicit(&wf_parked, memory_order_relaxed) || atomic_load_explicit(&dozing, memory_order_relaxed))
 		wf_listener_wake();
@@ -135,23 +158,28 @@ int wf_lead_listen(void)
 	int n = 0;
 
 	atomic_store_explicit(&dozing, false, memory_order_relaxed);
+	atomic_store_explicit(&listener_due, 0, memory_order_relaxed);
 	if (p && atomic_load_explicit(&p->word, memory_order_relaxed) == 0)
 		ring();                 /* woken by another process */
 	looked = atomic_exchange_explicit(&attended, false, memory_order_relaxed);
 	watches = !looked && wf_trylock(&leading);
+	if (!looked && !watches) {
+		atomic_store_explicit(&dozing, true, memory_order_relaxed);
+		wf_fence_slow();                                        /* F1 with resign: it sees that we doze, or we that it is gone */
+		watches = wf_trylock(&leading);
+	}
 	if (watches) {
+		atomic_store_explicit(&dozing, false, memory_order_relaxed);
 		n = wf_hosts->poll(false);
 		wf_unlock(&leading);
-	} else if (!looked) {
-		atomic_store_explicit(&dozing, true, memory_order_relaxed);
 	}
 	return n;
 }
 
 int wf_lead_watch(int64_t *patience)
 {
-	weft_time next = wf_hosts->next();
-	int64_t left = next == WEFT_FOREVER ? INT64_MAX : next - wf_now();
+	weft_time next;
+	int64_t left;
 
 	if (!watches) {
 		if (!atomic_load_explicit(&dozing, memory_order_relaxed) && *patience > TICK)
@@ -160,9 +188,10 @@ int wf_lead_watch(int64_t *patience)
 	}
 	atomic_store_explicit(&dozing, true, memory_order_relaxed);
 	wf_fence_slow();                                                /* F1 with wf_lead_look */
-	if (atomic_load_explicit(&attended, memory_order_relaxed) || wf_hosts->arm())
+	next = plan(&listener_due);
+	left = next == WEFT_FOREVER ? INT64_MAX : next - wf_now();
+	if (left < 0 || atomic_load_explicit(&attended, memory_order_relaxed) || wf_hosts->arm())
 		left = 0;
-	left = left < 0 ? 0 : left;
 	if (left < *patience)
 		*patience = left;
 	return wf_hosts->fd;

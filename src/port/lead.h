@@ -19,6 +19,7 @@
 int wf_lead_init(void);                 /* [one thread] */
 void wf_lead_fini(void);
 
+void wf_lead_hurry(weft_time when);     /* [any] route.h's next() says @when now, or did: who sleeps on the rails for longer looks again */
 int wf_lead_look(void);                 /* [any, no lock] what has come by the rails: how many things happened */
 
 /* As wf_park, as the leader if there is none. */

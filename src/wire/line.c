@@ -13,7 +13,6 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "port/listener.h"
 #include "secure/quiet.h"
 #include "wire/trunk.h"
 
@@ -22,6 +21,7 @@
 
 #define STRANGERS 1024u                         /* handshakes begun by others, at a time */
 #define SHAKE_TIME (5 * WEFT_S)
+#define AGAIN (WEFT_MS / 10)                      /* until who still writes is looked at again */
 #define DEADLINE (5 * WEFT_S)                    /* silence of a process that was met before */
 
 static struct wf_lock lines_lock;
@@ -350,6 +350,31 @@ static void asked(struct wf_line *l)
 		explicit_bzero(&known, sizeof(known));
 }
 
+static void session_forget(struct wf_trunk *t, const uint8_t id[16])
+{
+	struct wf_session *s = session_of(t, id);
+
+	if (!s)
+		return;
+	*s = t->sessions[--t->nsessions];
+	explicit_bzero(&t->sessions[t->nsessions], sizeof(*s));
+}
+
+/* [reader] The other end, who has the job's key, says why not. A session that it does not know is not named again: each end keeps the last few that it saw made, and a lane
+ * cut at the wrong moment leaves one end with one that the other never got. */
+static void refused_by_them(struct wf_line *l)
+{
+	const struct wf_handshake *h = l->shake;
+	struct wf_trunk *t = l->trunk;
+
+	wf_lock(&t->lock);
+	if (h->refusal == WF_REFUSED_SESSION)
+		session_forget(t, l->old.id);
+	if (h->refusal == WF_REFUSED_DEAD || (h->refusal == WF_REFUSED_SESSION && !same_as_before(t, &h->session.peer)))
+		wf_remote_gone(&t->remote, -ECONNRESET, wf_now());
+	wf_unlock(&t->lock);
+}
+
 /* Strangers are told of once a minute each; what was begun here always, as somebody waits for it. */
 static int refused(struct wf_line *l)
 {
@@ -363,6 +388,8 @@ static int refused(struct wf_line *l)
 		wf_lock(&lines_lock);
 		tell = wf_quiet_tell(&quiet, source, wf_now(), &since);
 		wf_unlock(&lines_lock);
+	} else if (l->shake->told) {
+		refused_by_them(l);
 	}
 	if (tell)
 		wf_log(WF_WARN, "%s refused: %s (%llu more since the last line)", l->mine ? "our lane was" : "a lane was", weft_last_error(),
@@ -598,7 +625,7 @@ void wf_line_end(struct wf_line *l)
 	wf_list_add(&over, &l->over);
 	wf_unlock(&lines_lock);
 	atomic_fetch_add_explicit(&overs, 1, memory_order_relaxed);
-	wf_listener_wake();
+	wf_trunks_by(0);
 }
 
 /* [polls] No upcall comes, no thread writes: the remote may be told. */
@@ -661,6 +688,7 @@ int wf_lines_bury(void)
 			wf_lock(&lines_lock);
 			wf_list_add(&over, &l->over);
 			wf_unlock(&lines_lock);
+			wf_trunks_by(wf_now() + AGAIN);
 		}
 	}
 	return n;

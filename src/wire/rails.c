@@ -45,10 +45,10 @@ static int poll(bool spins)
 	int n, r, cancel;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);        /* drivers call what threads are cancelled in */
-	n = wf_lines_bury();
 	r = wf_rail_poll(rail, BUDGET, spins ? WEFT_POLL_SPIN : 0);
 	now = wf_now();
 	wf_trunks_turn(now);
+	n = wf_lines_bury();            /* after it: who ends a line sets the time that it clears */
 	if (now > atomic_load_explicit(&next_look, memory_order_relaxed)) {
 		atomic_store_explicit(&next_look, now + LOOK, memory_order_relaxed);
 		wf_lines_look(now);

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "port/host.h"
-#include "port/listener.h"
+#include "port/lead.h"
 #include "port/open.h"
 
 #define PROCESSES 1024u                 /* a page of the table */
@@ -115,12 +115,27 @@ static void dead(struct wf_trunk *t, int err)
 	wf_arrive_dead(t->process, -ECONNRESET);
 }
 
-void wf_trunk_do(struct wf_trunk *t, struct wf_acts *acts, struct wf_line *line)
+void wf_trunks_by(weft_time when)
 {
+	weft_time earliest;
+
+	wf_fence_slow();                                                /* F1 with wf_trunks_turn: it sees what we have set, or we what it left */
+	earliest = atomic_load_explicit(&next, memory_order_relaxed);
+	while (when < earliest && !atomic_compare_exchange_weak_explicit(&next, &earliest, when, memory_order_relaxed, memory_order_relaxed))
+		;
+	if (when < earliest)
+		wf_lead_hurry(when);
+}
+
+bool wf_trunk_do(struct wf_trunk *t, struct wf_acts *acts, struct wf_line *line)
+{
+	bool told = false;
+
 	for (int i = 0; i < acts->n; i++) {
 		struct wf_act *a = &acts->a[i];
 		struct wf_line *l;
 
+		told |= a->kind != WF_ACT_WRITE && a->kind != WF_ACT_SENT;
 		switch (a->kind) {
 		case WF_ACT_SENT:
 			wf_depart_sent(a->send, a->err);
@@ -152,12 +167,23 @@ void wf_trunk_do(struct wf_trunk *t, struct wf_acts *acts, struct wf_line *line)
 			wf_arrive_act(t, a, line);
 		}
 	}
+	return told;
+}
+
+/* [trunk.lock] When it is to be looked at next: true, if that is news. */
+static bool wake_news(struct wf_trunk *t)
+{
+	bool news = atomic_load_explicit(&t->wake, memory_order_relaxed) != t->remote.wake;
+
+	if (news)
+		atomic_store_explicit(&t->wake, t->remote.wake, memory_order_relaxed);
+	return news;
 }
 
 void wf_trunk_turn(struct wf_trunk *t)
 {
 	struct wf_acts acts;
-	weft_time wake, earliest;
+	bool news = false;
 	int cancel;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);        /* drivers call what threads are cancelled in */
@@ -165,22 +191,18 @@ void wf_trunk_turn(struct wf_trunk *t)
 		acts.n = 0;
 		wf_lock(&t->lock);
 		wf_remote_acts(&t->remote, wf_now(), &acts);
-		wake = t->remote.wake;
+		news |= wake_news(t);
 		wf_unlock(&t->lock);
-		wf_trunk_do(t, &acts, NULL);
-	} while (acts.n == WF_ACTS);
+	} while (wf_trunk_do(t, &acts, NULL) || acts.n == WF_ACTS);
 	pthread_setcancelstate(cancel, NULL);
-	atomic_store_explicit(&t->wake, wake, memory_order_relaxed);
-	earliest = atomic_load_explicit(&next, memory_order_relaxed);
-	while (wake < earliest && !atomic_compare_exchange_weak_explicit(&next, &earliest, wake, memory_order_relaxed, memory_order_relaxed))
-		;
+	if (news)
+		wf_trunks_by(atomic_load_explicit(&t->wake, memory_order_relaxed));
 }
 
 void wf_trunk_kick(struct wf_trunk *t)
 {
 	atomic_store_explicit(&t->due, true, memory_order_relaxed);
-	atomic_store_explicit(&next, 0, memory_order_release);
-	wf_listener_wake();
+	wf_trunks_by(0);
 }
 
 weft_time wf_trunks_next(void)
@@ -195,17 +217,17 @@ void wf_trunks_turn(weft_time now)
 	if (now < wf_trunks_next())
 		return;
 	atomic_store_explicit(&next, WEFT_FOREVER, memory_order_relaxed);
+	wf_fence_slow();                                                /* F1 with wf_trunks_by */
 	for (uint32_t i = 1; i <= atomic_load_explicit(&most, memory_order_relaxed); i++) {
 		struct wf_trunk *t = wf_trunk_at(i);
 
-		if (t && (atomic_load_explicit(&t->wake, memory_order_relaxed) <= now || atomic_exchange_explicit(&t->due, false, memory_order_relaxed)))
+		if (t && ((atomic_load_explicit(&t->due, memory_order_relaxed) && atomic_exchange_explicit(&t->due, false, memory_order_relaxed)) ||
+			  atomic_load_explicit(&t->wake, memory_order_relaxed) <= now))
 			wf_trunk_turn(t);
 		if (t && atomic_load_explicit(&t->wake, memory_order_relaxed) < earliest)
 			earliest = atomic_load_explicit(&t->wake, memory_order_relaxed);
 	}
-	now = wf_trunks_next();
-	while (earliest < now && !atomic_compare_exchange_weak_explicit(&next, &now, earliest, memory_order_relaxed, memory_order_relaxed))
-		;
+	wf_trunks_by(earliest);
 }
 
 bool wf_trunks_close(bool begin)

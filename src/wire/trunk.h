@@ -20,6 +20,7 @@
 #include <weft/id.h>
 
 #include "base/lock.h"
+#include "base/roots.h"
 #include "net/rail.h"
 #include "peer/remote.h"
 #include "secure/record.h"
@@ -100,9 +101,10 @@ struct wf_trunk *wf_trunk_at(uint32_t process);         /* [any] NULL: none was 
 
 /* [any, no lock of weft's held that an act takes] Carries out what is to be done. */
 void wf_trunk_turn(struct wf_trunk *t);
-void wf_trunk_do(struct wf_trunk *t, struct wf_acts *acts, struct wf_line *line);      /* @line: they came by it */
+bool wf_trunk_do(struct wf_trunk *t, struct wf_acts *acts, struct wf_line *line);      /* @line: they came by it. True: the remote may want more done */
 
 weft_time wf_trunks_next(void);                         /* when one of them is to be looked at */
+void wf_trunks_by(weft_time when);                      /* [any] then at the latest; who sleeps longer is woken */
 void wf_trunks_turn(weft_time now);                     /* those whose time has come */
 bool wf_trunks_close(bool begin);                       /* [leaving] false: some have not ended yet */
 void wf_trunks_free(void);
