@@ -19,8 +19,11 @@ static bool clogged(const struct outgoing *o)
 	       atomic_load_explicit(&o->way->box->clogged, memory_order_relaxed);
 }
 
-/* [wf_user_lock] Announces @r through @w: 0, or as wf_way_refused. The cell tells of the ticket, and holds a short payload. */
-static int announce_locked(struct outgoing *o, struct weft_req *r, uint64_t allow, bool offer)
+_Static_assert(sizeof(struct wf_announcement) + WF_HEAD_ROOM <= WF_BODY - WF_HEAD_ROOM, "an offer and what was asked for fit behind a foreign header");
+
+/* [wf_user_lock] Announces @r through @w: 0, or as wf_way_refused. The cell tells of the ticket, and holds a short payload; or @asked, which is
+ * answered with it. */
+static int announce_locked(struct outgoing *o, struct weft_req *r, uint64_t allow, const void *asked)
 {
 	struct wf_push *u = r->push;
 	struct wf_announcement a = { .len = o->len, .waits = u->sync || o->len > WF_CHUNKS * WF_CHUNK ? WF_A_WAITS : 0 };
@@ -31,20 +34,20 @@ static int announce_locked(struct outgoing *o, struct weft_req *r, uint64_t allo
 	bool never;
 	int claim;
 
-	if (!offer && clogged(o))
+	if (!asked && clogged(o))
 		return WF_CLAIM_FULL;
-	if (offer)
+	if (asked)
 		a.waits |= WF_A_OFFER;
 	if (o->buf) {
 		a.with = WF_WITH_BUFFER;
-	} else if (o->len <= room && !offer) {
+	} else if (o->len <= room && !asked) {
 		if (!wf_mem_copy(&to, &o->mem, o->len))
 			return weft_fail(-EINVAL, "op.layout gave no pieces");
 		a.with = (uint32_t)o->len;
 	}
 	if (!u->ticket && !(u->ticket = wf_ticket_get_locked(u->name, &u->serial)))
 		return weft_fail(-ENOMEM, "no memory for an announcement");
-	if (!a.with && o->len && !offer && (u->pipe = wf_pipe_get_locked(u->peer->process, false, &never)) != NULL) {
+	if (!a.with && o->len && !asked && (u->pipe = wf_pipe_get_locked(u->peer->process, false, &never)) != NULL) {
 		u->early = true;
 		a.with = WF_WITH_PIPE;
 	}
@@ -65,6 +68,8 @@ static int announce_locked(struct outgoing *o, struct weft_req *r, uint64_t allo
 		memcpy(body + sizeof(a), flat, a.with);
 		u->written = o->len;
 	}
+	if (asked)
+		memcpy(body + sizeof(a), asked, WF_HEAD_ROOM);
 	wf_push_announced_locked(u);
 	wf_way_publish(o->way, &c);
 	return 0;
@@ -102,11 +107,11 @@ static int announce(struct outgoing *o, struct weft_req *r, uint64_t allow)
 	int err;
 
 	do {
-		err = announce_locked(o, r, allow, false);
+		err = announce_locked(o, r, allow, NULL);
 		if (err > 0) {
 			err = wf_way_refused(o->way, o->who, err);
 			if (err == -ENOBUFS) {          /* no budget there: an announcement is what it wants */
-				err = announce_locked(o, r, allow | WF_ALLOW_TIGHT, false);
+				err = announce_locked(o, r, allow | WF_ALLOW_TIGHT, NULL);
 				err = err > 0 ? wf_way_refused(o->way, o->who, err) : err;
 				err = err == -ENOBUFS ? -EINTR : err;
 			}
@@ -200,14 +205,14 @@ int wf_push_start(struct outgoing *o, struct weft_req *r)
 	return err == -ESRCH || err == -EPROTO ? wf_id_fail(err, o->id) : err;
 }
 
-bool wf_push_offer_locked(struct wf_way *w, struct weft_req *r)
+bool wf_push_offer_locked(struct wf_way *w, struct weft_req *r, const void *asked)
 {
 	struct outgoing o;
 
-	if (r->push->ticket)
+	if (r->push->ticket && !wf_push_back_locked(r->push))
 		return true;            /* is on offer */
 	outgoing_of(w, r, &o);
-	if (announce_locked(&o, r, WF_WAY_BACKLOG | WF_ALLOW_TIGHT, true) != 0)
+	if (announce_locked(&o, r, WF_WAY_BACKLOG | WF_ALLOW_TIGHT, asked) != 0)
 		return false;           /* it will be asked for again */
 	r->push->offered = true;
 	return true;

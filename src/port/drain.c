@@ -13,6 +13,7 @@
 #include "port/listener.h"
 #include "port/request.h"
 #include "port/route.h"
+#include "port/seek.h"
 
 /* Senders are told: those of this process by the tail, others by the face. Relaxed: one that misses it sends one more message eagerly. */
 static void set_tight_locked(struct weft_port *p, bool tight)
@@ -58,7 +59,19 @@ static void wake_probers_locked(struct weft_port *p)
 	}
 }
 
-/* A posted receive that takes a message of @len, or NULL. One that is too short for it ends here. */
+/* A posted receive that is too short for the message it matches ends. */
+static bool too_short_locked(struct weft_port *p, struct weft_req *r, const struct wf_arrival *facts)
+{
+	if (r->flags & (WEFT_ALLOC | WEFT_TRUNCATE) || facts->len <= r->mem.len)
+		return false;
+	wf_unmatch(p, &r->a.entry);
+	p->told_wants -= r->told;
+	wf_status_of(p, facts, &r->st);
+	wf_req_end_locked(r, weft_fail(-EMSGSIZE, "the message has %zu bytes", facts->len));
+	return true;
+}
+
+/* A posted receive that takes the message, or NULL. */
 static struct weft_req *taker_locked(struct weft_port *p, const void *head, const struct wf_arrival *facts)
 {
 	struct weft_match_entry *e;
@@ -66,12 +79,8 @@ static struct weft_req *taker_locked(struct weft_port *p, const void *head, cons
 	while ((e = wf_find_want(p, head)) != NULL) {
 		struct weft_req *r = wf_of(e, struct weft_req, a.entry);
 
-		if (r->flags & (WEFT_ALLOC | WEFT_TRUNCATE) || facts->len <= r->mem.len)
+		if (!too_short_locked(p, r, facts))
 			return r;
-		wf_unmatch(p, e);
-		p->told_wants -= r->told;
-		wf_status_of(p, facts, &r->st);
-		wf_req_end_locked(r, weft_fail(-EMSGSIZE, "the message has %zu bytes", facts->len));
 	}
 	return NULL;
 }
@@ -161,7 +170,7 @@ static void arrive_send_locked(struct weft_port *p, struct weft_req *send, struc
 			return;
 		wf_unclaim_send_locked(send);
 	}
-	if (wf_unlikely(wf_far_only_offered(send) || (send->a.flags & WF_MSG_STANDS && wf_hosts->offered(send)))) {
+	if (wf_unlikely(send->a.flags & WF_MSG_STANDS && wf_hosts->offered(send))) {
 		wf_req_end_locked(send, -EAGAIN);
 		return;
 	}
@@ -179,6 +188,46 @@ static void arrive_send_locked(struct weft_port *p, struct weft_req *send, struc
 	wf_add_arrival(p, send->a.entry.head, &send->a.entry);
 	if (p->probing)
 		wake_probers_locked(p);
+}
+
+/* What its sender keeps and was asked for, to the earliest receive that it fits if that wants just what was asked for; else it goes back (seek.h). */
+static void arrive_offer_locked(struct weft_port *p, struct weft_req *send, struct wf_incoming *in, struct wf_work *work)
+{
+	unsigned char asked[WF_HEAD_ROOM];
+	struct weft_match_entry *e;
+
+	memcpy(asked, in->payload, sizeof(asked));
+	wf_user_acquires(&p->ring);
+	while ((e = wf_find_want(p, send->a.entry.head)) != NULL && wf_seek_same(p, e->head, asked)) {
+		struct weft_req *r = wf_of(e, struct weft_req, a.entry);
+
+		if (too_short_locked(p, r, &send->a))
+			continue;
+		if (!wf_claim_send_locked(send)) {      /* taken back in that moment */
+			wf_far_forget(send);
+			return;
+		}
+		if (meet_locked(p, r, send, work))
+			return;
+		wf_unclaim_send_locked(send);
+	}
+	wf_req_end_locked(send, -EAGAIN);
+	if (e)
+		wf_seek_instead_locked(in->by, e->head);
+}
+
+/* An announcement of another process. False: no memory. */
+static bool arrive_far_locked(struct weft_port *p, struct wf_incoming *in, struct wf_work *work)
+{
+	struct weft_req *send = wf_far_send(p, in);
+
+	if (!send)
+		return false;
+	if (wf_unlikely(in->far.waits & WF_A_OFFER))
+		arrive_offer_locked(p, send, in, work);
+	else
+		arrive_send_locked(p, send, work);
+	return true;
 }
 
 void wf_keep_locked(struct weft_port *p, struct wf_record *rec, const void *head)
@@ -253,12 +302,8 @@ bool wf_arrive_locked(struct weft_port *p, struct wf_incoming *in, struct wf_wor
 		arrive_send_locked(p, in->send, work);
 		return true;
 	}
-	if (in->kind == WF_FAR) {
-		r = wf_far_send(p, in);
-		if (r)
-			arrive_send_locked(p, r, work);
-		return r != NULL;
-	}
+	if (in->kind == WF_FAR)
+		return arrive_far_locked(p, in, work);
 	if (wf_wants(p)) {
 		wf_facts_of(in, &facts);
 		while ((r = taker_locked(p, in->head, &facts)) != NULL) {

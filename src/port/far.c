@@ -186,11 +186,6 @@ void wf_far_wake(struct wf_far *f)
 		wf_peer_wake(f->peer, name);
 }
 
-bool wf_far_only_offered(struct weft_req *send)
-{
-	return send->a.flags & WF_MSG_TICKET && send->far->offer;
-}
-
 bool wf_far_claim(struct weft_req *send)
 {
 	struct wf_far *f = send->far;

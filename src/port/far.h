@@ -23,7 +23,6 @@ int wf_cell_read_far(struct wf_reader *rd, const unsigned char *body, size_t roo
 /* A request that stands for the announcement; NULL: no memory. */
 struct weft_req *wf_far_send(struct weft_port *p, struct wf_incoming *in);     /* @p: to which, inside; NULL: none */
 
-bool wf_far_only_offered(struct weft_req *send);        /* to be taken at once, or left to its sender: -EAGAIN */
 bool wf_far_claim(struct weft_req *send);
 bool wf_far_offered(struct weft_req *send);              /* [door] not taken back; a hint. True of one of this process */
 void wf_far_unclaim(struct weft_req *send);

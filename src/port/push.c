@@ -244,6 +244,19 @@ static bool offer_answered(struct wf_push *u, uint32_t state, int err)
 	return back;
 }
 
+bool wf_push_back_locked(struct wf_push *u)
+{
+	/* acquire: K1. */
+	if (!u->offered || !u->req ||
+	    atomic_load_explicit(&u->ticket->word, memory_order_acquire) != wf_ticket_word(u->serial, WF_T_REFUSED, -EAGAIN) ||
+	    !wf_trylock(&u->busy))
+		return false;           /* or somebody is just finding out */
+	u->offered = false;
+	wf_unlock(&u->busy);
+	unannounce_locked(u);
+	return true;
+}
+
 /* [busy] It was to be taken back while somebody had taken it, who could not keep it. */
 static bool cancel_late(struct wf_push *u)
 {

@@ -21,8 +21,8 @@ int wf_push_start(struct outgoing *o, struct weft_req *r);
 /* [wf_user_lock] The first of @w's backlog: written (and ended, unless announced). -EAGAIN: no room. -ESRCH: shut. 0. */
 int wf_push_write_locked(struct wf_way *w, struct weft_req *r);
 
-/* [wf_user_lock] The other process asks for something like @r of @w's backlog: shown to it. False: no room. */
-bool wf_push_offer_locked(struct wf_way *w, struct weft_req *r);
+/* [wf_user_lock] The other process asks for @asked, and @r of @w's backlog is such: shown to it, unless it is already. False: no room. */
+bool wf_push_offer_locked(struct wf_way *w, struct weft_req *r, const void *asked);
 
 /* [wf_user_lock] @r, in a backlog or refused, ends with @err: its buffer is the sender's again. */
 void wf_push_end_locked(struct weft_req *r, int err);
@@ -74,6 +74,7 @@ void wf_push_put_locked(struct wf_push *u);
 
 void wf_push_announced_locked(struct wf_push *u);       /* [wf_user_lock] about to be published: it is to be looked after */
 void wf_push_unticket_locked(struct wf_push *u);        /* [wf_user_lock] its pipe and its ticket are free */
+bool wf_push_back_locked(struct wf_push *u);            /* [wf_user_lock] Its offer was not taken: it can be offered anew. False: not that we know */
 bool wf_push_go(struct wf_push *u, bool *ret_moved);    /* [busy, which goes] What can be done now. True: it is over */
 /* [busy, which goes] It was announced a moment ago: its bytes go before anything is looked at. What came of it meanwhile is for the next step. */
 void wf_push_begin(struct wf_push *u);

@@ -70,6 +70,17 @@ void wf_seek_locked(struct weft_port *p, const void *want)
 			ask(wf_inway_of(r), AT_ONCE, want);
 }
 
+void wf_seek_instead_locked(struct wf_inway *w, const void *want)
+{
+	if (w->clogged)                 /* else all that is kept there is on its way */
+		ask(w, AT_ONCE, want);
+}
+
+bool wf_seek_same(const struct weft_port *p, const void *want, const void *asked)
+{
+	return memcmp(want, asked, p->proto ? p->proto->head_len : sizeof(struct wf_head)) == 0;
+}
+
 static void ask_at(struct weft_port *p, void *arg)
 {
 	(void)arg;

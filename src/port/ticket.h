@@ -66,7 +66,7 @@ struct wf_announcement {
 	uint32_t serial, with;                          /* with: bytes of payload in the cell, all or none; or WF_WITH_* */
 	uint64_t len;
 	uint32_t waits, reserved;                       /* WF_A_* */
-};                                                      /* behind it: the payload, or a struct wf_pipe_place */
+};                                                      /* behind it: the payload; a struct wf_pipe_place; or, of an offer, what was asked for */
 
 static inline uint64_t wf_ticket_word(uint32_t serial, uint32_t state, int err)
 {

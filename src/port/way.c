@@ -795,7 +795,7 @@ void wf_way_seek(struct wf_peer *peer, const struct wf_f_seek *f)
 	wf_lock(&wf_user_lock);
 	r = wf_seek(w, f->want);
 	if (r)
-		wf_push_offer_locked(w, r);
+		wf_push_offer_locked(w, r, f->want);
 	wf_unlock(&wf_user_lock);
 }
 

@@ -140,6 +140,25 @@ static inline void far_leave(void)
 	CHECK_OK(weft_fini(SOON));
 }
 
+/* Process @rank stands still, all of its threads, until far_go_on. */
+static inline void far_stop(uint32_t rank)
+{
+	char path[64], text[512], *state;
+
+	MUST_OK(kill(far_pid(rank), SIGSTOP));
+	snprintf(path, sizeof(path), "/proc/%d/stat", far_pid(rank));
+	do {
+		MUST(proc_read(path, text, sizeof(text)) > 0);
+		state = strrchr(text, ')');
+		MUST(state);
+	} while (state[1] && state[2] != 'T');
+}
+
+static inline void far_go_on(uint32_t rank)
+{
+	MUST_OK(kill(far_pid(rank), SIGCONT));
+}
+
 /* Ends the one that asks: nothing of it runs after. */
 static inline void far_die(void)
 {

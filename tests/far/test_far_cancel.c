@@ -74,19 +74,6 @@ FAR(a_send_of_which_a_part_was_written_is_too_late_to_cancel, 2)
 	free(mem);
 }
 
-static void stop(uint32_t rank)
-{
-	char path[64], text[256], *state;
-
-	CHECK_OK(kill(far_pid(rank), SIGSTOP));
-	snprintf(path, sizeof(path), "/proc/%d/stat", far_pid(rank));
-	do {
-		MUST(proc_read(path, text, sizeof(text)) > 0);
-		state = strrchr(text, ')');
-		MUST(state);
-	} while (state[2] != 'T');
-}
-
 FAR(the_cancel_of_an_announced_send_is_answered_while_the_receiver_is_stopped, 2)
 {
 	static const struct {
@@ -105,16 +92,16 @@ FAR(the_cancel_of_an_announced_send_is_answered_while_the_receiver_is_stopped, 2
 
 				/* In the ring, or by now in the queue of who will be stopped. */
 				if (!queued)
-					stop(1);
+					far_stop(1);
 				MUST_OK(send_post(NULL, kind[i].flags, far_id(1), 1, mem, kind[i].len, &req));
 				if (queued) {
 					far_tell(1, 1);
 					EVENTUALLY(!far_told(1));
-					stop(1);
+					far_stop(1);
 				}
 				CHECK_OK(weft_req_cancel(req));
 				CHECK_EQ(weft_req_wait(&req, SOON, NULL), -ECANCELED);
-				CHECK_OK(kill(far_pid(1), SIGCONT));
+				far_go_on(1);
 			}
 		far_tell(2, 1);
 	} else {

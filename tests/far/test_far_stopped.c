@@ -22,27 +22,6 @@ static uint64_t kept(uint32_t rank)
 	return n;
 }
 
-static bool stands(pid_t pid)
-{
-	char path[64], text[512], *state;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	MUST(proc_read(path, text, sizeof(text)) > 0);
-	state = strrchr(text, ')');
-	return state && state[1] && state[2] == 'T';
-}
-
-static void stop(uint32_t rank)
-{
-	MUST_OK(kill(far_pid(rank), SIGSTOP));
-	EVENTUALLY(stands(far_pid(rank)));
-}
-
-static void go_on(uint32_t rank)
-{
-	MUST_OK(kill(far_pid(rank), SIGCONT));
-}
-
 FAR(a_search_repeated_for_a_stopped_sender_is_kept_once_and_found_when_it_goes_on, 2)
 {
 	enum { SENDS = 300, WANTS = 200, ABSENT = 7 };
@@ -66,7 +45,7 @@ FAR(a_search_repeated_for_a_stopped_sender_is_kept_once_and_found_when_it_goes_o
 			CHECK_NOTHING(NULL, far_id(1), ABSENT);
 			crew_nap();
 		}
-		stop(1);
+		far_stop(1);
 		for (uint64_t i = 0; i < WANTS; i++)    /* more than are asked for at a time, and none of them is there */
 			MUST_OK(recv_post(NULL, 0, far_id(1), 100000 + i, &v[0], 8, &want[i]));
 		for (uint64_t i = 0; i < n; i++) {
@@ -79,7 +58,7 @@ FAR(a_search_repeated_for_a_stopped_sender_is_kept_once_and_found_when_it_goes_o
 		}
 		printf("# %llu searches: %llu frames kept\n", (unsigned long long)n, (unsigned long long)most);
 		CHECK(most > 0 && most < 100);
-		go_on(1);
+		far_go_on(1);
 		/* From the last to the first: each has to be asked for, behind receives for what never comes. */
 		for (uint64_t i = SENDS; i-- > 0;) {
 			struct weft_req *r = NULL;
@@ -122,13 +101,13 @@ FAR(a_stopped_process_learns_of_all_ids_that_ended_meanwhile, 2)
 		far_tell(0, port_id(stays));
 		CHECK_OK(weft_send(NULL, far_id(1), 1, id, n * sizeof(*id), SOON));
 		far_await(1, 1);
-		stop(1);
+		far_stop(1);
 		for (uint64_t i = 0; i < n; i++)
 			CHECK_OK(weft_port_close(port[i], SOON));
 		printf("# %llu ids ended: %llu frames kept\n", (unsigned long long)n, (unsigned long long)kept(1));
 		/* Beside them that each port's mailbox is closed: none was written to, so there is no more to say. */
 		CHECK(kept(1) > 0 && kept(1) <= 64 + 1);
-		go_on(1);
+		far_go_on(1);
 		far_await(1, 2);
 		CHECK_OK(weft_send(stays, far_id(1), 3, &(uint64_t){ 1 }, 8, SOON));
 		far_await(1, 3);
@@ -180,12 +159,12 @@ FAR(a_stopped_process_learns_of_every_message_of_its_that_was_lost, 2)
 				CHECK_NOTHING(port[i], WEFT_ANY, 9);
 			crew_nap();
 		}
-		stop(1);
+		far_stop(1);
 		for (int i = 0; i < PORTS; i++)
 			CHECK_OK(weft_port_close(port[i], SOON));
 		printf("# %llu messages lost: %llu frames kept\n", (unsigned long long)n, (unsigned long long)kept(1));
 		CHECK(kept(1) <= 3 * PORTS);
-		go_on(1);
+		far_go_on(1);
 	} else {
 		struct weft_port *from = NULL;
 
@@ -211,11 +190,11 @@ FAR(a_stopped_process_learns_how_many_of_its_promises_were_broken, 2)
 	far_join(0);
 	if (far_rank == 0) {
 		far_await(1, 1);
-		stop(1);
+		far_stop(1);
 		CHECK_NOTHING(NULL, far_id(1), 9);
 		printf("# %d promises broken: %llu frames kept\n", SENDS, (unsigned long long)kept(1));
 		CHECK(kept(1) <= 2);
-		go_on(1);
+		far_go_on(1);
 		for (uint64_t i = 0; i < SENDS; i++)
 			CHECK_NEXT(NULL, far_id(1), 1, i);
 	} else {
