@@ -21,7 +21,8 @@ import subprocess
 import sys
 
 MIB = 1 << 20
-UNITS = {"lat": "ns", "rate": "thousand/s"}
+UNITS = {"lat": "ns", "rate": "thousand/s", "bw": "MB/s"}
+NETWORKS = ("tcp", "veth-tcp")
 
 # What a series is held against where it is not a mark: (series, metric) -> series.
 RAW_OF = {
@@ -42,6 +43,13 @@ RAW_OF = {
     ("weft/procs-8", "lat"): "raw/futex-8", ("weft/procs-8-fifo", "lat"): "raw/futex-8-fifo",
     ("weft/idle", "bytes"): "raw/process", ("weft/joined", "bytes"): "raw/process",
 }
+for _net in NETWORKS:
+    RAW_OF.update({
+        (f"weft/{_net}-send", "lat"): f"raw/{_net}", (f"weft/{_net}-block", "lat"): f"raw/{_net}-block",
+        (f"weft/{_net}-send", "rate"): f"raw/{_net}-packed", (f"weft/{_net}-posted", "rate"): f"raw/{_net}-packed-again",
+        (f"weft/{_net}-posted", "bw"): f"raw/{_net}", (f"weft/{_net}-secure", "bw"): f"raw/{_net}-clear",
+        (f"weft/{_net}-default", "lat"): f"raw/{_net}-block",
+    })
 
 
 class Samples:
@@ -142,12 +150,16 @@ def match_mark(s, say):
     return worst
 
 
-def park_mark(s):
-    sleeps = s.get("weft/park", "sleeps", 8)
-    doubt = None
+def awake_doubt(s, series):
+    """A mark of sleeping receivers counts only where they slept."""
+    sleeps = s.get(series, "sleeps", 8)
     if sleeps and statistics.median(sleeps) < 0.9:
-        doubt = f"not every receiver slept: {statistics.median(sleeps):.2f} of them"
-    return ratio_mark(s, "park-8", "<=1.1", "weft/park", "raw/futex", "lat", doubt)
+        return f"not every receiver slept: {statistics.median(sleeps):.2f} of them"
+    return None
+
+
+def park_mark(s):
+    return ratio_mark(s, "park-8", "<=1.1", "weft/park", "raw/futex", "lat", awake_doubt(s, "weft/park"))
 
 
 def scale_mark(s):
@@ -213,6 +225,38 @@ def process_marks(s):
     ]
 
 
+def tcp_lat_mark(s, name, limit, series, raw, size, doubt=None):
+    """That the bytes went over TCP was asserted in the run; how many they were is told."""
+    m = ratio_mark(s, name, f"<={limit}", series, raw, "lat", doubt, size)
+    wire = s.get(series, "wire", size)
+    if wire:
+        m.note += f"; {number(statistics.median(wire))} B on its TCP connections for each message"
+    return m
+
+
+def secure_mark(s, net):
+    """One core encrypts, then sends: as if the times of both added up."""
+    own = s.get(f"weft/{net}-secure", "bw", MIB)
+    tcp, aes = s.get(f"raw/{net}-clear", "bw", MIB), s.get(f"raw/{net}-aes-gcm", "bw", MIB)
+    base = [1 / (1 / t + 1 / a) for t, a in zip(tcp, aes)]
+    note = ""
+    if own and base:
+        note = (f"weft {number(statistics.median(own))} MB/s, raw {number(statistics.median(base))} MB/s, of raw TCP "
+                f"{number(statistics.median(tcp))} and AES-GCM {number(statistics.median(aes))}")
+    return Mark(f"{net}-secure-1m", ">=0.85", *ratios(own, base), note)
+
+
+def tcp_marks(s, net):
+    sizes = [("8", 8, "1.06"), ("16k", 16384, "1.08"), ("64k", 65536, "1.06")]
+    return [
+        *[tcp_lat_mark(s, f"{net}-lat-{name}", limit, f"weft/{net}-send", f"raw/{net}", size) for name, size, limit in sizes],
+        tcp_lat_mark(s, f"{net}-block-8", "1.15", f"weft/{net}-block", f"raw/{net}-block", 8, awake_doubt(s, f"weft/{net}-block")),
+        ratio_mark(s, f"{net}-bw-1m", ">=0.98", f"weft/{net}-posted", f"raw/{net}", "bw", size=MIB),
+        ratio_mark(s, f"{net}-rate-8", ">=0.6", f"weft/{net}-send", f"raw/{net}-packed", "rate"),
+        secure_mark(s, net),
+    ]
+
+
 def all_marks(s, say):
     lat8 = ratio_mark(s, "thread-lat-8", "<=1.20", "weft/send", "raw/ring", "lat")
     idle, port = s.get("weft/idle", "cpu", 0), s.get("weft/port", "bytes", 10000)
@@ -229,6 +273,7 @@ def all_marks(s, say):
         Mark("port-memory", "<=4096", port, s.get("raw/thread", "bytes", 10000), "B more than a bare thread, each"),
         scale_mark(s),
         *process_marks(s),
+        *[m for net in NETWORKS for m in tcp_marks(s, net)],
     ]
 
 
@@ -265,12 +310,12 @@ def print_beside(s, names, say):
         if own is not None and base:
             say(f"info {series} {metric}: {number(own)} {unit}, {own / base:.2f} of {RAW_OF[series, metric]}")
 
-    def table(title, where, columns):
-        """Latency over size; the columns in which weft stands beside its limit, and their ratios."""
+    def table(title, where, columns, over="   send/ring  buf/touch"):
+        """Latency over size; the columns in which weft stands beside its limit, and their ratios, under @over."""
         series = [c.replace("/", f"/{where}") for c in columns]
         beside = [(i, series.index(RAW_OF[c, "lat"])) for i, c in enumerate(series) if (c, "lat") in RAW_OF]
-        say(f"info {title}, ns: {'size':>9} " + " ".join(f"{c:>12}" for c in columns) + "   send/ring  buf/touch")
-        for size in sorted({k[2] for k in s.values if k[:2] == (f"weft/{where}send", "lat")}):
+        say(f"info {title}, ns: {'size':>9} " + " ".join(f"{c:>12}" for c in columns) + over)
+        for size in sorted({k[2] for k in s.values if k[1] == "lat" and k[0] in series}):
             v = [median(c, "lat", size) for c in series]
             q = [v[a] / v[b] if v[a] and v[b] else None for a, b in beside]
             say(f"info {title}, ns: {size:>9} " + " ".join(f"{number(x):>12}" for x in v) +
@@ -280,6 +325,13 @@ def print_beside(s, names, say):
         table("threads", "", ["raw/ring", "raw/one-copy", "weft/send", "raw/touch", "weft/buf"])
     if "proc-sizes" in names:
         table("processes", "proc-", ["raw/ring", "weft/send", "raw/touch", "weft/buf"])
+    if "tcp-sizes" in names:
+        table("hosts", "", ["raw/tcp", "weft/tcp-send"], over="    send/tcp")
+    for net in NETWORKS:
+        if f"{net}-block-8" in names:
+            share(f"weft/{net}-default", "lat", 8, "ns")
+        if f"{net}-rate-8" in names:
+            share(f"weft/{net}-posted", "rate", 8, "thousand/s")
     if "over-1000" in names:
         share("weft/pairs-500-other", "lat", 8, "ns")
     if "park-8" in names:
