@@ -60,6 +60,12 @@ static _Atomic int test_failures;
 static const char *test_skipped;
 static uint64_t test_seed;
 
+/* Before anything is said: what stands in a buffer at a fork may be said twice. */
+__attribute__((constructor)) static void test_lines(void)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0);
+}
+
 #define TEST(sentence)                                                                             \
 	static void sentence(void);                                                                \
 	__attribute__((constructor)) static void test_add_##sentence(void)                         \
@@ -167,7 +173,6 @@ static inline int test_main(int argc, char **argv)
 	test_seed = (uint64_t)test_env("TEST_SEED", 0);
 	if (!test_seed)
 		test_seed = (uint64_t)time(NULL) * 1000003u ^ (uint64_t)getpid();
-	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGALRM, test_hung);
 	printf("# seed %llu\n", (unsigned long long)test_seed);
 	for (struct test_case *c = test_first; c; c = c->next) {

@@ -26,7 +26,16 @@ static const struct row {
 	[WF_KNOB_POOL] = { "pool", "bytes", 1 << 20, INT64_MAX / 2, 1 << 30, 1, "the buffer pool may grow to this" },
 	[WF_KNOB_MEMBARRIER] = { "membarrier", "", 0, 1, 1, 1, "use membarrier(2) where the kernel grants it" },
 	[WF_KNOB_LOG] = { "log", "", 0, 4, 0, 0, "0 error, 1 warn, 2 info, 3 debug, 4 trace" },
+	[WF_KNOB_SECURE] = { "secure", "", 0, 2, 0, 1, "what happens to messages between hosts" },
+	[WF_KNOB_RAILS] = { "rails", "", 0, 0, 0, 1, "which adapter messages between hosts use; empty: the one of the listed address" },
 };
+
+/* Of a row whose values are words: these, numbered from 0. */
+static const char *const words[WF_KNOBS] = { [WF_KNOB_SECURE] = "full auth sum" };
+
+/* Of a row whose value is a text: where it is kept. Such a row is fixed, so nobody reads it while it is set. */
+static char rails_text[WF_KNOB_TEXT];
+static char *const texts[WF_KNOBS] = { [WF_KNOB_RAILS] = rails_text };
 
 _Atomic int64_t wf_knob_value[WF_KNOBS];
 static _Atomic int all_fixed;
@@ -72,6 +81,32 @@ static int parse(const struct row *row, const char *text, size_t n, int64_t *ret
 	return 0;
 }
 
+/* The number of @text among the knob's words. */
+static int parse_word(int k, const char *text, size_t n, int64_t *ret_v)
+{
+	const char *word = words[k];
+
+	for (int64_t v = 0; *word; v++) {
+		size_t len = strcspn(word, " ");
+
+		if (len == n && !memcmp(word, text, n)) {
+			*ret_v = v;
+			return 0;
+		}
+		word += len + strspn(word + len, " ");
+	}
+	return weft_fail(-EINVAL, "knob %s: '%.*s' is none of: %s", rows[k].name, n > 40 ? 40 : (int)n, text, words[k]);
+}
+
+static int set_text(int k, const char *text, size_t n)
+{
+	if (n >= WF_KNOB_TEXT)
+		return weft_fail(-ERANGE, "knob %s: longer than %d characters", rows[k].name, WF_KNOB_TEXT - 1);
+	memcpy(texts[k], text, n);
+	texts[k][n] = 0;
+	return 0;
+}
+
 static int set(const char *name, size_t nn, const char *value, size_t vn)
 {
 	int64_t v = 0;
@@ -81,7 +116,9 @@ static int set(const char *name, size_t nn, const char *value, size_t vn)
 		return weft_fail(-ENOENT, "no knob is called '%.*s'", nn > 40 ? 40 : (int)nn, name);
 	if (rows[k].fixed && atomic_load_explicit(&all_fixed, memory_order_relaxed))
 		return weft_fail(-EROFS, "knob %s is fixed once weft_init has returned", rows[k].name);
-	r = parse(&rows[k], value, vn, &v);
+	if (texts[k])
+		return set_text(k, value, vn);
+	r = words[k] ? parse_word(k, value, vn, &v) : parse(&rows[k], value, vn, &v);
 	if (r == 0)
 		store(k, v);
 	return r;
@@ -113,9 +150,12 @@ int wf_knob_init(const char *text)
 {
 	int r;
 
-	for (int i = 0; i < WF_KNOBS; i++)
+	for (int i = 0; i < WF_KNOBS; i++) {
 		if (i != WF_KNOB_LOG)
 			store(i, rows[i].otherwise);
+		if (texts[i])
+			*texts[i] = 0;
+	}
 	store(WF_KNOB_LOG, atomic_load_explicit(&wf_log_level, memory_order_relaxed));
 	r = set_environment();
 	while (r == 0 && text && *(text += strspn(text, " \t,"))) {
@@ -143,18 +183,34 @@ int weft_knob_set(const char *name, const char *value)
 	return set(name, strlen(name), value, strlen(value));
 }
 
+const char *wf_knob_text(enum wf_knob k)
+{
+	return texts[k];
+}
+
+/* The value of @k, as it could be set. */
+static int print(int k, char *ret_text, size_t n)
+{
+	int64_t v = wf_knob((enum wf_knob)k);
+	const char *word = words[k];
+
+	if (texts[k])
+		return snprintf(ret_text, n, "%s", texts[k]);
+	if (!word)
+		return snprintf(ret_text, n, "%lld", (long long)v);
+	for (; v > 0; v--)
+		word += strcspn(word, " ") + 1;
+	return snprintf(ret_text, n, "%.*s", (int)strcspn(word, " "), word);
+}
+
 int weft_knob_get(const char *name, char *ret_text, size_t n)
 {
-	char text[32];
-	int k, len;
+	int k;
 
 	if (!name || (!ret_text && n))
 		return weft_fail(-EINVAL, "knob: %s is NULL", name ? "ret_text" : "name");
 	k = find(name, strlen(name));
 	if (k < 0)
 		return weft_fail(-ENOENT, "no knob is called '%.40s'", name);
-	len = snprintf(text, sizeof(text), "%lld", (long long)wf_knob((enum wf_knob)k));
-	if (n)
-		snprintf(ret_text, n, "%s", text);
-	return len;
+	return print(k, ret_text, n);
 }

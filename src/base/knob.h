@@ -1,7 +1,7 @@
 /* knob.h - settings for which two values are each right for someone and weft cannot tell which.
  *
  * One table here; each row is a number any thread may read (relaxed: a stale value is an old
- * setting for a moment). Set by the environment (WEFT_SPIN_NS=0), by weft_init's knobs string, or
+ * setting for a moment), or a text. Set by the environment (WEFT_SPIN_NS=0), by weft_init's knobs string, or
  * by weft_knob_set; rows marked fixed only until weft_init has returned.
  */
 #ifndef WF_BASE_KNOB_H
@@ -19,6 +19,8 @@ enum wf_knob {
 	WF_KNOB_POOL,           /* bytes of buffers the pool may grow to */
 	WF_KNOB_MEMBARRIER,     /* use membarrier(2) */
 	WF_KNOB_LOG,            /* log level */
+	WF_KNOB_SECURE,         /* 0 full, 1 auth, 2 sum: in the order of enum wf_mode (secure/handshake.h) */
+	WF_KNOB_RAILS,          /* a text: net/choose.h */
 	WF_KNOBS
 };
 
@@ -28,6 +30,9 @@ static inline int64_t wf_knob(enum wf_knob k)
 {
 	return atomic_load_explicit(&wf_knob_value[k], memory_order_relaxed);
 }
+
+#define WF_KNOB_TEXT 128                /* with its end */
+const char *wf_knob_text(enum wf_knob k);       /* of one whose value is a text: "" if it is not set */
 
 int wf_knob_init(const char *text);     /* defaults, then the environment, then @text */
 void wf_knob_fix(int fixed);            /* from now on (or no more) the fixed ones answer -EROFS */

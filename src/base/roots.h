@@ -13,7 +13,7 @@
 struct wf_roots {
 	uint64_t magic;
 	uint32_t bytes;                         /* of this struct */
-	uint32_t port_bytes, req_bytes, way_bytes, peer_bytes, chunk_bytes;
+	uint32_t port_bytes, req_bytes, way_bytes, peer_bytes, chunk_bytes, remote_bytes;
 	uint64_t process;                       /* id */
 	uint64_t board;
 	uint64_t port_chunks, ports;            /* addresses: of the array of chunks of ports; of how many there are */
@@ -21,6 +21,11 @@ struct wf_roots {
 	uint64_t ways, peers, budget;           /* addresses: of the arrays of pointers; of the struct */
 	uint64_t processes;
 	uint64_t buffers;                       /* address: of the array of chunks of buffers, if others may have some; else 0 */
+	/* of a job on several hosts, set when it has been joined; else 0 */
+	uint64_t near_first, near_last;         /* numbers of this host's processes */
+	uint64_t trunks, trunks_most;           /* address: of an array of pointers, by process; how many */
+	uint32_t board_fd, event_fd;            /* descriptors + 1: of its board; what wakes its listener */
+	uint64_t trunk_remote;                  /* where in what they point to its struct wf_remote is */
 };
 
 extern struct wf_roots wf_roots;

@@ -3,7 +3,8 @@
  * weft itself is usually built without it, so the sanitizer of a program sees neither the ring's
  * stores nor its loads. Where its runtime is present (the symbols are weak), sends release and
  * receives acquire an address both know. In a build of weft with the sanitizer the atomics speak
- * for themselves and these are nothing.
+ * for themselves and these are nothing; but for what is ordered by way of another process, which it
+ * does not see either: wf_far_hands_on.
  */
 #ifndef WF_BASE_TSAN_H
 #define WF_BASE_TSAN_H
@@ -12,6 +13,8 @@
 #include "base/fence.h"
 
 #if WF_TSAN
+void __tsan_release(void *at);
+
 static inline void wf_tsan_init(void) {}
 static inline void wf_user_releases(void *at) { (void)at; }
 static inline void wf_user_acquires(void *at) { (void)at; }
@@ -34,4 +37,14 @@ static inline void wf_user_acquires(void *at)
 		wf_tsan_acquire(at);
 }
 #endif
+
+/* What this thread did so far, another process will hand on to who acquires @word. */
+static inline void wf_far_hands_on(_Atomic uint64_t *word)
+{
+#if WF_TSAN
+	__tsan_release(word);
+#else
+	(void)word;
+#endif
+}
 #endif

@@ -5,6 +5,7 @@
  */
 #include "run.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -71,7 +72,7 @@ static const char usage[] =
 	"  -n N               so many processes, 1 to 1024 (1)\n"
 	"  --hosts A:2,B:2    the job is on several hosts, so many processes on each; this command starts those\n"
 	"  --host I           of one of them, counted from 0; the others are started there likewise\n"
-	"  --ports P          where they listen: the first process of a host on port P, the next on P + 1 ... (7700)\n"
+	"  --ports P[-Q]      where they listen: the first process of a host on port P, the next on P + 1 ..., none beyond Q (7700)\n"
 	"  --key FILE         64 hexadecimal digits, private to its owner, the same on all hosts\n"
 	"  -l, --label        put [rank] before every line of output\n"
 	"  --timeout S        end the job after S seconds\n"
@@ -85,6 +86,7 @@ static void options_default(struct run *run)
 	memset(run, 0, sizeof(*run));
 	run->count = run->total = 1;
 	run->ports = 7700;
+	run->ports_last = 65535;
 }
 
 /* Seconds above 0; a negative number: that is none. */
@@ -109,17 +111,48 @@ static bool count_read(const char *text, unsigned *ret_count)
 	return true;
 }
 
+/* A port, or the first and the last of several. */
+static bool ports_read(const char *text, struct run *run)
+{
+	char *end = NULL;
+	unsigned long first = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : 0, last = 65535;
+
+	if (end && *end == '-' && isdigit((unsigned char)end[1]))
+		last = strtoul(end + 1, &end, 10);
+	if (!end || *end || first < 1 || first > last || last > 65535)
+		return false;
+	run->ports = (unsigned)first;
+	run->ports_last = (unsigned)last;
+	return true;
+}
+
+static bool host_read(const char *text, unsigned *ret_host)
+{
+	char *end = NULL;
+	unsigned long n = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : 0;
+
+	*ret_host = (unsigned)n;
+	return end && !*end && n < RUN_MOST;
+}
+
 /* Which of the job's processes are this host's. */
 static bool hosts_read(struct run *run)
 {
 	static struct wf_hosts_map map;
 
-	if (run->ports < 1 || run->ports > 65000 || wf_hosts_parse(run->hosts, run->ports, &map) < 0) {
-		fprintf(stderr, "weft run: %s\n", run->ports < 1 || run->ports > 65000 ? "--ports: not a port number" : weft_last_error());
+	if (wf_hosts_parse(run->hosts, run->ports, &map) < 0) {
+		fprintf(stderr, "weft run: %s\n", weft_last_error());
 		return false;
 	}
+	for (unsigned i = 0; i < map.hosts; i++)
+		if (map.host[i].count > run->ports_last - run->ports + 1) {
+			fprintf(stderr, "weft run: --ports: there are %u, and %s has %u processes\n", run->ports_last - run->ports + 1, map.host[i].address,
+				map.host[i].count);
+			return false;
+		}
 	if (run->host >= map.hosts || wf_hosts_count(&map) > RUN_MOST || !run->key) {
-		fprintf(stderr, "weft run: %s\n", !run->key ? "--hosts wants --key too" : run->host >= map.hosts ? "--host: there are not so many" : "too many processes");
+		fprintf(stderr, "weft run: %s\n", !run->key ? "--hosts wants --key too" :
+					       run->host >= map.hosts ? "--host: there are not so many" : "too many processes");
 		return false;
 	}
 	run->first = map.host[run->host].first - 1;
@@ -160,11 +193,15 @@ static int options_read(struct run *run, int argc, char **argv)
 			run->hosts = optarg;
 			break;
 		case HOST:
-			run->host = (unsigned)strtoul(optarg, NULL, 10);
-			break;
+			if (host_read(optarg, &run->host))
+				break;
+			fprintf(stderr, "weft run: --host %s: not a number of a host\n", optarg);
+			return CODE_USAGE;
 		case PORTS:
-			run->ports = (unsigned)strtoul(optarg, NULL, 10);
-			break;
+			if (ports_read(optarg, run))
+				break;
+			fprintf(stderr, "weft run: --ports %s: not a port number, nor two of them as in 7700-7799\n", optarg);
+			return CODE_USAGE;
 		case KEY:
 			run->key = optarg;
 			break;

@@ -27,7 +27,8 @@ struct run {
 	unsigned count;                 /* here */
 	unsigned first, total;          /* processes of other hosts before these; of all hosts */
 	const char *hosts, *key;        /* NULL: one host */
-	unsigned host, ports;
+	unsigned host;
+	unsigned ports, ports_last;     /* where processes are reached from other hosts */
 	bool label, verbose, kill_on_fail;
 	double timeout, stop_limit;     /* seconds; 0: none */
 	char **argv;                    /* the program and its arguments */

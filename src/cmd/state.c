@@ -13,6 +13,7 @@
 #include "run.h"
 
 #define RECEIVES_AT "receives at "
+#define PROBES_AT "probes at "
 #define LINES_MOST 4                    /* that tell what one thread waits for */
 
 static void usage(FILE *to)
@@ -89,6 +90,7 @@ static void print_place(const struct weft_state_item *i, const char *port)
 
 static void print_waiter(const struct weft_state *s, const struct weft_state_item *i)
 {
+	bool probes = !strncmp(i->text, "probes", 6);
 	char who[WEFT_ID_TEXT], whom[WEFT_ID_TEXT];
 
 	name(i->who, who, sizeof(who));
@@ -97,21 +99,20 @@ static void print_waiter(const struct weft_state *s, const struct weft_state_ite
 		printf("%s waits in a send to %s", who, whom);
 		print_tag(i->tag);
 		printf(", %" PRIu64 " bytes", i->len);
-	} else if (!strncmp(i->text, RECEIVES_AT, strlen(RECEIVES_AT))) {
-		print_place(i, i->text + strlen(RECEIVES_AT));
+	} else if (!strncmp(i->text, RECEIVES_AT, strlen(RECEIVES_AT)) || !strncmp(i->text, PROBES_AT, strlen(PROBES_AT))) {
+		print_place(i, i->text + strlen(probes ? PROBES_AT : RECEIVES_AT));
 		printf(" for a message from %s", whom);
 		print_tag(i->tag);
-	} else if (!strcmp(i->text, "receives from anyone")) {
+	} else if (!strcmp(i->text, "receives from anyone") || !strcmp(i->text, "probes for anyone")) {
 		print_place(i, whom);
 		printf(" for a message from anyone");
 		print_tag(i->tag);
 	} else {
 		print_place(i, whom);
-		if (strcmp(i->text, "probes") == 0)
-			printf(" (it probes)");
-		print_reasons(s, i->whom);
+		if (!probes)
+			print_reasons(s, i->whom);
 	}
-	printf("\n");
+	printf("%s\n", probes ? " (it probes)" : "");
 }
 
 /* A thread may wait for thousands at once: the first few tell what for. */
@@ -135,14 +136,47 @@ static void print_waiters(const struct weft_state *s)
 		printf("%s waits for %d more\n", name(last, who, sizeof(who)), n - LINES_MOST);
 }
 
+static bool begins(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* A process of another host. */
+static void print_abroad(const struct weft_state_item *i)
+{
+	char whom[WEFT_ID_TEXT];
+
+	printf("%s: %s", name(i->whom, whom, sizeof(whom)), i->text);
+	if (i->tag || i->len)
+		printf("; not acknowledged %" PRIu64 " bytes, credit %" PRIu64 " bytes", i->len, i->tag);
+	if (i->age)
+		printf(", heard of %.3f s ago", (double)i->age / 1e9);
+	printf("\n");
+}
+
 static void print_peer(const struct weft_state_item *i)
 {
 	char whom[WEFT_ID_TEXT];
 
-	if (!strncmp(i->text, "backlog", 7))
+	if (begins(i->text, "backlog"))
 		printf("%s to %s: %" PRIu64 " messages\n", i->text, name(i->whom, whom, sizeof(whom)), i->len);
+	else if (begins(i->text, "sends ") || begins(i->text, "landing "))
+		printf("    %s\n", i->text);
+	else if (begins(i->text, "of another host"))
+		print_abroad(i);
 	else
 		printf("%s: %s\n", name(i->whom, whom, sizeof(whom)), i->text);
+}
+
+/* A lane to a process of another host. */
+static void print_lane(const struct weft_state_item *i)
+{
+	printf("    lane %u.%u: %s", (unsigned)(i->tag >> 32), (unsigned)i->tag, i->text);
+	if (i->age)
+		printf(", up for %.3f s", (double)i->age / 1e9);
+	if (i->len)
+		printf(", %" PRIu64 " bytes of chunks under way", i->len);
+	printf("\n");
 }
 
 static void print_port(const struct weft_state_item *i)
@@ -173,6 +207,8 @@ static void print_all(const struct weft_state *s)
 	for (size_t k = 0; k < s->count; k++)
 		if (s->items[k].kind == WEFT_STATE_PEER)
 			print_peer(&s->items[k]);
+		else if (s->items[k].kind == WEFT_STATE_RAIL)
+			print_lane(&s->items[k]);
 }
 
 int state_main(int argc, char **argv)

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ping.h"
 #include "run.h"
 #include "state.h"
 
@@ -11,6 +12,7 @@ static int help_main(int argc, char **argv)
 	(void)argv;
 	puts("weft run [OPTIONS] PROGRAM [ARGUMENTS]   start processes on this machine as one job (weft run --help)\n"
 	     "weft state PID                           ports, queues and who waits for whom in a process\n"
+	     "weft ping ID                             how far a process of another host is, over each lane\n"
 	     "weft version                             the version of weft\n"
 	     "weft help                                this\n"
 	     "\n"
@@ -32,6 +34,7 @@ static const struct {
 } parts[] = {
 	{ "run", run_main },
 	{ "state", state_main },
+	{ "ping", ping_main },
 	{ "version", version_main },
 	{ "--version", version_main },
 	{ "help", help_main },

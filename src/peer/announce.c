@@ -94,6 +94,7 @@ void wf_dest_queue(struct wf_remote *r, struct wf_rdest *d, struct wf_rsend *s)
 	s->state = WF_S_BACKLOG;
 	s->dest = d;
 	wf_list_add(&d->queue[3 - s->prio], &s->node);
+	r->held_back++;
 	if (!d->count++)
 		wf_list_add(&r->backlogs, &d->node);
 	if (d->count == 1 || d->sought)
@@ -115,6 +116,7 @@ void wf_dest_unqueue(struct wf_remote *r, struct wf_rsend *s)
 		}
 	}
 	s->dest = NULL;
+	r->held_back--;
 	if (!--d->count) {
 		wf_list_del(&d->node);
 		tell(r, WF_WIRE_CLEAR, d->to, d->context);
@@ -155,6 +157,7 @@ static bool drain(struct wf_remote *r, struct wf_rdest *d)
 			s->node = (struct wf_node){ d->queue[c].next, &d->queue[c] };
 			s->node.next->prev = d->queue[c].next = &s->node;
 			d->count++;
+			r->held_back++;
 			s->dest = d;
 			if (rc == -EAGAIN)
 				r->stuck |= wf_bit(out->id);

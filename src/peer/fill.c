@@ -41,6 +41,7 @@ static void put_acks(struct wf_remote *r, struct wf_lane *lane, struct wf_fill *
 	lane->resumes = lane->acks = 0;
 	lane->ack_now = false;
 	lane->ack_at = 0;
+	lane->bodies = 0;
 }
 
 /* What the lane has to say of itself. */

@@ -115,6 +115,9 @@ void wf_invite_sent(struct wf_remote *r, const struct wf_rsend *s);
 int wf_invite_got(struct wf_remote *r, const unsigned char *p);
 void wf_invite_revoked(struct wf_remote *r, uint64_t token);
 
+/* record.c */
+void wf_ack_soon(struct wf_remote *r, struct wf_lane *lane, bool now);            /* what came by @lane is to be acknowledged */
+
 /* credit.c */
 uint64_t wf_credit_cost(uint64_t len);
 void wf_credit_tell(struct wf_remote *r);
@@ -130,6 +133,11 @@ void wf_bulk_forget(struct wf_remote *r, struct wf_rsend *s);
 void wf_bulk_add(struct wf_remote *r, struct wf_rsend *s);                      /* chunks of it may go */
 void wf_bulk_kick(struct wf_remote *r);
 void wf_bulk_fini(struct wf_remote *r);
+
+/* ping.c */
+void wf_ping_run(struct wf_remote *r);
+void wf_ping_answered(struct wf_remote *r, struct wf_lane *lane, weft_time sent);       /* PONG: @sent is when the PING was */
+uint32_t wf_ping_wants(const struct wf_remote *r);                              /* slots, as a mask */
 
 /* landing.c */
 void wf_landing_open(struct wf_remote *r, struct wf_landing *l);

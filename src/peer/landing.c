@@ -17,6 +17,8 @@
 
 #include "peer/inner.h"
 
+#define BODIES_MOST (128u << 10)        /* of eager messages not acknowledged: their sender keeps them */
+
 enum { OPEN, TURNED, CLOSED };
 
 void wf_landing_open(struct wf_remote *r, struct wf_landing *l)
@@ -256,9 +258,9 @@ void wf_remote_body(struct wf_remote *r, struct wf_lane *lane, bool ok, weft_tim
 		in->next += lane->body.step;
 		filled(r, lane);
 		lane->acks |= wf_bit(lane->body.stream);
+		lane->bodies += lane->body_len;
 	}
-	lane->ack_now = true;
-	wf_lane_wake(r, lane);
+	wf_ack_soon(r, lane, kind != WF_BODY_EAGER || lane->bodies >= BODIES_MOST);
 }
 
 int wf_landing_close(struct wf_remote *r, struct wf_landing *l, int err)

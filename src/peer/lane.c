@@ -279,7 +279,7 @@ static void watch(struct wf_remote *r, struct wf_lane *lane)
 
 static uint32_t wanted(const struct wf_remote *r)
 {
-	uint32_t slots = wf_busy(r) ? 1 : 0;
+	uint32_t slots = (wf_busy(r) ? 1 : 0) | wf_ping_wants(r);
 
 	for (uint64_t m = r->unacked; m; m &= m - 1)
 		slots |= UINT32_C(1) << wf_stream_home(r, (unsigned)__builtin_ctzll(m));
@@ -343,6 +343,7 @@ void wf_lanes_run(struct wf_remote *r)
 			watch(r, lane);
 	open_lanes(r, r->busy_since && quiet >= r->conf.deadline / 2);
 	wf_streams_place(r);
+	wf_ping_run(r);
 	if (r->busy_since) {
 		wf_arm(r, r->now + r->conf.deadline - quiet);
 		if (quiet < r->conf.deadline / 2)

@@ -8,7 +8,7 @@
 
 #include "peer/inner.h"
 
-#define ACK_DELAY (2 * WEFT_MS)
+#define ACK_DELAY (2 * WEFT_MS)         /* nobody waits for it: who sends has its memory back before */
 #define ACK_BYTES (32u << 10)
 #define ERRORS_MOST 8
 
@@ -19,6 +19,17 @@ static struct wf_act *add_act(struct wf_acts *acts, uint8_t kind)
 	a->kind = kind;
 	a->err = 0;
 	return a;
+}
+
+void wf_ack_soon(struct wf_remote *r, struct wf_lane *lane, bool now)
+{
+	if (now) {
+		lane->ack_now = true;
+		wf_lane_wake(r, lane);
+	} else if (!lane->ack_at) {
+		lane->ack_at = r->now + ACK_DELAY;
+		wf_arm(r, lane->ack_at);
+	}
 }
 
 /* ---- frames about the lane ---- */
@@ -34,6 +45,7 @@ static void pong(struct wf_remote *r, struct wf_lane *lane, weft_time sent)
 	if (!lane->rtt_least || t < lane->rtt_least)
 		lane->rtt_least = t > 0 ? t : 1;
 	wf_lane_moved(r, lane);
+	wf_ping_answered(r, lane, sent);
 }
 
 static int move(struct wf_remote *r, struct wf_lane *lane, unsigned stream, uint32_t epoch)
@@ -256,13 +268,7 @@ static int stream_frame(struct wf_remote *r, struct wf_lane *lane, const unsigne
 		return rc;
 	in->next += (uint64_t)step;
 	lane->acks |= wf_bit((unsigned)lane->stream);
-	if (in->next - in->told >= ACK_BYTES || r->bye_in) {
-		lane->ack_now = true;
-		wf_lane_wake(r, lane);
-	} else if (!lane->ack_at) {
-		lane->ack_at = r->now + ACK_DELAY;
-		wf_arm(r, lane->ack_at);
-	}
+	wf_ack_soon(r, lane, in->next - in->told >= ACK_BYTES || r->bye_in);
 	return 0;
 }
 

@@ -56,6 +56,7 @@ void wf_remote_fini(struct wf_remote *r)
 	wf_dests_fini(r);
 	wf_numbers_fini(&r->sends);
 	wf_numbers_fini(&r->tokens);
+	free(r->ping);
 	free(r->held);
 }
 

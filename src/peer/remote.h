@@ -215,6 +215,7 @@ struct wf_lane {
 	uint32_t gen;
 	weft_time up_at, heard, since, suspect_at;      /* since: something is out, and this is when it last moved; 0: nothing is */
 	weft_time ack_at;                       /* when acknowledgements go without company; 0: none owed */
+	uint64_t bodies;                        /* bytes of eager ones that came since */
 	/* masks of streams */
 	uint64_t ready, moves, resumes, acks;
 	bool ping_due, pong_due, ack_now, pinged;
@@ -295,6 +296,18 @@ struct wf_invite {
 	unsigned char want[WF_WANT_MOST];
 };
 
+#define WF_PINGS 1000u                          /* round trips on a lane, at most */
+
+struct wf_ping {                                /* how far it is: ping.c */
+	uint32_t name;                          /* of the measurement: its asker's */
+	uint32_t count;                         /* round trips on each lane */
+	uint32_t slot;                          /* the lane that has its turn */
+	bool over;
+	weft_time since, until;
+	uint32_t got[WF_LANE_SLOTS];
+	uint32_t ns[WF_LANE_SLOTS][WF_PINGS];
+};
+
 struct wf_remote {
 	struct wf_remote_conf conf;
 	int err;                                /* the session is over */
@@ -320,6 +333,7 @@ struct wf_remote {
 	struct wf_node granted, ended;
 	uint32_t live;                          /* sends that are not over */
 	uint32_t announced;                     /* outstanding */
+	uint32_t held_back;                     /* in backlogs */
 	struct wf_rdest *dests[WF_RDESTS];
 	struct wf_rdest *dest_free;
 	struct wf_node backlogs;                /* destinations with a backlog */
@@ -334,6 +348,7 @@ struct wf_remote {
 	struct wf_node landings, landed, land_closed;
 	struct wf_held **held;                  /* by number */
 	uint32_t nheld, held_size;
+	struct wf_ping *ping;                   /* the last measurement; NULL: there was none */
 	/* for checks and state */
 	uint64_t counted_moves, counted_resent, counted_chunks_again, counted_suspects, counted_dropped, counted_invited;
 };
@@ -348,6 +363,11 @@ void wf_remote_acts(struct wf_remote *r, weft_time now, struct wf_acts *acts);
 
 /* WEFT_DONE: over, @s is free; 0: SENT will tell; -EAGAIN (WF_SEND_NOW), -ENOMEM, -EMSGSIZE (head), the session's error: nothing happened. */
 int wf_remote_send(struct wf_remote *r, struct wf_rsend *s, weft_time now);
+
+/* An eager one has been written once and is kept only in case it has to go again: its bytes may as well lie elsewhere. True: until wf_remote_kept
+ * it is not told to be over. Which answers true: nobody writes from it now, so ops->send_pieces may answer otherwise from here on. */
+bool wf_remote_keep(struct wf_rsend *s);
+bool wf_remote_kept(struct wf_remote *r, struct wf_rsend *s);
 
 /* Asks; SENT tells: -ECANCELED or not. -EALREADY: over. */
 int wf_remote_cancel(struct wf_remote *r, struct wf_rsend *s, weft_time now);
@@ -418,6 +438,8 @@ void wf_remote_body(struct wf_remote *r, struct wf_lane *lane, bool ok, weft_tim
 
 /* ---- life ---- */
 
+/* Measures @count round trips on each lane, in r->ping; one that was under way is forgotten. -ENOMEM, the session's error. */
+int wf_remote_ping(struct wf_remote *r, uint32_t name, uint32_t count, weft_time now);
 void wf_remote_alive(struct wf_remote *r, weft_time now);               /* somebody who knows says so: silence counts anew */
 void wf_remote_gone(struct wf_remote *r, int err, weft_time now);       /* dead, or its session unknown there */
 void wf_remote_close(struct wf_remote *r, weft_time now);               /* drains, says BYE; CLOSED tells. New sends: -ESHUTDOWN */

@@ -190,6 +190,22 @@ int wf_remote_send(struct wf_remote *r, struct wf_rsend *s, weft_time now)
 	return rc;
 }
 
+bool wf_remote_keep(struct wf_rsend *s)
+{
+	if (s->state != WF_S_EAGER || s->acked || s->asked || s->flags & WF_SEND_SYNC)
+		return false;
+	s->pins++;
+	return true;
+}
+
+bool wf_remote_kept(struct wf_remote *r, struct wf_rsend *s)
+{
+	bool still = s->state == WF_S_EAGER && s->pins == 1;
+
+	wf_send_unpin(r, s);
+	return still;
+}
+
 /* Frames about sends that found no room. False: still none. */
 static bool put_asks(struct wf_remote *r, struct wf_out *out)
 {

@@ -8,7 +8,7 @@
  *     the last frame    may be one with a body (CHUNK, MSG with WF_WIRE_BODY): the body is the second part of the record
  *
  * Contexts go as 64 bits: a handle agreed at first use would be state that both ends can lose. A type from 128 on that is not known is skipped;
- * any other unknown one, a wrong length and bytes that are left over are errors of the one who sent them. docs/wire-frames.md tells the same to
+ * any other unknown one, a wrong length and bytes that are left over are errors of the one who sent them. docs/wire.md tells the same to
  * whoever writes another end.
  */
 #ifndef WF_PEER_WIRE_H

@@ -19,7 +19,7 @@ static bool clogged(const struct outgoing *o)
 	       atomic_load_explicit(&o->way->box->clogged, memory_order_relaxed);
 }
 
-_Static_assert(sizeof(struct wf_announcement) + WF_HEAD_ROOM <= WF_BODY - WF_HEAD_ROOM, "an offer and what was asked for fit behind a foreign header");
+_Static_assert(sizeof(struct wf_announcement) + WF_HEAD_ROOM <= WF_BODY - WF_HEAD_ROOM, "an offer, with what was asked for, fits a foreign cell");
 
 /* [wf_user_lock] Announces @r through @w: 0, or as wf_way_refused. The cell tells of the ticket, and holds a short payload; or @asked, which is
  * answered with it. */
@@ -165,7 +165,10 @@ int wf_push_start(struct outgoing *o, struct weft_req *r)
 	u->peer = o->way->peer;
 	u->ticket = NULL;
 	u->pipe = NULL;
-	u->offered = u->handed = false;
+	u->offered = u->handed = u->done = false;
+	u->src = atomic_load_explicit(&o->from->id, memory_order_relaxed);
+	u->to = o->id;
+	u->context = o->context;
 	u->name = o->blocks ? 0 : WF_SLEEPS_LISTENER;
 	u->len = o->len;
 	u->written = 0;

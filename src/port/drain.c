@@ -140,6 +140,27 @@ static bool meet_locked(struct weft_port *p, struct weft_req *r, struct weft_req
 	return true;
 }
 
+struct weft_req *wf_claim_want_locked(struct weft_port *p, const struct wf_incoming *in)
+{
+	struct wf_arrival facts;
+	struct weft_req *r;
+
+	if (!wf_wants(p))
+		return NULL;
+	wf_facts_of(in, &facts);
+	r = taker_locked(p, in->head, &facts);
+	if (!r || r->flags & (WEFT_REPEAT | WEFT_ALLOC) || r->mem.kind != WF_MEM_PLAIN || r->mem.len < in->len)
+		return NULL;
+	wf_status_of(p, &facts, &r->st);
+	wf_head_out(p, &facts.entry, r->head_out);
+	wf_unmatch(p, &r->a.entry);
+	p->told_wants -= r->told;
+	r->where = WF_COPYING;
+	r->dirty = true;
+	p->copying++;
+	return r;
+}
+
 /* READY was said, and no receive was posted. */
 static void ready_missed(weft_id src)
 {
@@ -170,10 +191,6 @@ static void arrive_send_locked(struct weft_port *p, struct weft_req *send, struc
 			return;
 		wf_unclaim_send_locked(send);
 	}
-	if (wf_unlikely(send->a.flags & WF_MSG_STANDS && wf_hosts->offered(send))) {
-		wf_req_end_locked(send, -EAGAIN);
-		return;
-	}
 	if (send->a.flags & WF_MSG_READY) {
 		if (send->from)
 			atomic_fetch_add_explicit(&send->from->ready_missed, 1, memory_order_relaxed);
@@ -190,15 +207,14 @@ static void arrive_send_locked(struct weft_port *p, struct weft_req *send, struc
 		wake_probers_locked(p);
 }
 
-/* What its sender keeps and was asked for, to the earliest receive that it fits if that wants just what was asked for; else it goes back (seek.h). */
-static void arrive_offer_locked(struct weft_port *p, struct weft_req *send, struct wf_incoming *in, struct wf_work *work)
+/* What its sender keeps and was asked for by the name @asked, to the earliest receive that it fits if that is one of that name; else it goes back (seek.h), and what that receive
+ * wants is sought instead: at @by, a process of this host, or at those of others. */
+static void arrive_offer_locked(struct weft_port *p, struct weft_req *send, uint64_t asked, struct wf_inway *by, struct wf_work *work)
 {
-	unsigned char asked[WF_HEAD_ROOM];
 	struct weft_match_entry *e;
 
-	memcpy(asked, in->payload, sizeof(asked));
 	wf_user_acquires(&p->ring);
-	while ((e = wf_find_want(p, send->a.entry.head)) != NULL && wf_seek_same(p, e->head, asked)) {
+	while ((e = wf_find_want(p, send->a.entry.head)) != NULL && wf_seek_name(p, e->head) == asked) {
 		struct weft_req *r = wf_of(e, struct weft_req, a.entry);
 
 		if (too_short_locked(p, r, &send->a))
@@ -212,8 +228,10 @@ static void arrive_offer_locked(struct weft_port *p, struct weft_req *send, stru
 		wf_unclaim_send_locked(send);
 	}
 	wf_req_end_locked(send, -EAGAIN);
-	if (e)
-		wf_seek_instead_locked(in->by, e->head);
+	if (e && by)
+		wf_seek_instead_locked(by, e->head);
+	else if (e)
+		wf_hosts->seek_locked(p, e->head);
 }
 
 /* An announcement of another process. False: no memory. */
@@ -224,7 +242,7 @@ static bool arrive_far_locked(struct weft_port *p, struct wf_incoming *in, struc
 	if (!send)
 		return false;
 	if (wf_unlikely(in->far.waits & WF_A_OFFER))
-		arrive_offer_locked(p, send, in, work);
+		arrive_offer_locked(p, send, wf_seek_name(p, in->payload), in->by, work);
 	else
 		arrive_send_locked(p, send, work);
 	return true;
@@ -297,9 +315,14 @@ bool wf_arrive_locked(struct weft_port *p, struct wf_incoming *in, struct wf_wor
 {
 	struct wf_arrival facts;
 	struct weft_req *r;
+	uint64_t asked;
 
 	if (in->kind == WF_ANNOUNCED) {
-		arrive_send_locked(p, in->send, work);
+		asked = wf_unlikely(in->send->a.flags & WF_MSG_STANDS) ? wf_hosts->offered(in->send) : 0;
+		if (asked)
+			arrive_offer_locked(p, in->send, asked, NULL, work);
+		else
+			arrive_send_locked(p, in->send, work);
 		return true;
 	}
 	if (in->kind == WF_FAR)

@@ -21,6 +21,10 @@ int wf_drain_locked(struct weft_port *p, struct wf_work *work);
 struct wf_incoming;
 bool wf_arrive_locked(struct weft_port *p, struct wf_incoming *in, struct wf_work *work);
 
+/* [inside] The posted receive that gets the message whose first bytes @in tells of, if those can be put straight into its memory: its own no more, but of who calls, who ends it
+ * (and counts copying down). NULL: none, or it is to be had by wf_arrive_locked when all is there. */
+struct weft_req *wf_claim_want_locked(struct weft_port *p, const struct wf_incoming *in);
+
 /* tight has changed: the face says so. */
 void wf_gate_locked(struct weft_port *p);
 

@@ -60,6 +60,7 @@ int wf_listener_far(int event_fd, int notices_fd, void (*notices)(void))
 	far.notices_fd = notices_fd;
 	far.notices = notices;
 	far.on = true;
+	wf_roots.event_fd = (uint32_t)(event_fd + 1);
 	return wf_listener_start();
 }
 
@@ -137,8 +138,10 @@ static void *listen(void *arg)
 
 		if (far.on)
 			n += wf_host_attend();
-		if (wf_hosts)
+		if (wf_hosts) {
+			wf_hosts->asked();
 			n += wf_lead_listen();
+		}
 
 		next = wf_timers_run();
 		if (n)

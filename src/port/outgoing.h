@@ -19,6 +19,7 @@ struct outgoing {
 	struct weft_buf *buf;           /* what travels */
 	size_t len;
 	uint16_t kind, flags;
+	int8_t prio;
 	bool abroad;                    /* to a process of another host */
 	bool blocks;                    /* the call waits for its end */
 };

@@ -77,7 +77,7 @@ struct wf_waiter {
 	struct wf_node link;
 	struct wf_parker *parker;
 	struct weft_port *port;
-	bool probes;                            /* to be woken by every arrival, not only by its request's end */
+	const void *probes;                     /* what it probes for, to be woken by every arrival; NULL: it sleeps for its requests' ends */
 };
 
 _Static_assert(sizeof(struct wf_record) <= WF_BUF_SMALLEST, "a record, header included, fits the smallest class of buffers");

@@ -106,7 +106,7 @@ static void get_up(void *arg)
 
 static int sleep_once(struct probe *b, weft_time until)
 {
-	struct wf_waiter w = { .parker = &wf_self.port->face->parker, .probes = true };
+	struct wf_waiter w = { .parker = &wf_self.port->face->parker, .probes = b->want };
 	int r;
 
 	wf_share_flush();               /* what we have put goes home before we sleep */

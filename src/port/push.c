@@ -11,6 +11,7 @@
 #include "port/eager.h"
 #include "port/request.h"
 #include "port/table.h"
+#include "port/tell.h"
 #include "port/way.h"
 
 #define NUDGE 50000             /* ns: a receiver that looks has looked by then */
@@ -287,6 +288,20 @@ static void retire_with_locked(struct wf_push *u, int err)
 	wf_unlock(&wf_user_lock);
 }
 
+/* [busy, which goes] The end of a push that was answered, or never will be. If it was done and nobody had taken it, it is lost. */
+static void retire(struct wf_push *u, int err, bool taken)
+{
+	bool lost = u->done && err < 0 && !taken;
+	weft_id src = u->src, to = u->to;
+	uint64_t context = u->context;
+	size_t len = u->len;
+
+	wf_lock(&wf_user_lock);
+	retire_with_locked(u, err);
+	if (lost)
+		wf_tell_lost(src, context, to, len, 1);
+}
+
 /* [busy, which goes] What could be done was. True: it is over. */
 static bool settle(struct wf_push *u, bool *ret_moved)
 {
@@ -298,6 +313,7 @@ static bool settle(struct wf_push *u, bool *ret_moved)
 	}
 	if (u->req && u->written == u->len && !u->sync) {       /* its memory is free */
 		finish_locked(u, 0);
+		u->done = true;
 		*ret_moved = true;
 	}
 	wf_unlock(&u->busy);
@@ -341,9 +357,8 @@ bool wf_push_go(struct wf_push *u, bool *ret_moved)
 		*ret_moved |= moved;
 		return settle(u, ret_moved);
 	}
-	wf_lock(&wf_user_lock);
 	*ret_moved = true;
-	retire_with_locked(u, err);
+	retire(u, err, taken);
 	return true;
 }
 

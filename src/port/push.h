@@ -64,6 +64,9 @@ struct wf_push {
 	bool sync, buffer;
 	bool offered;                   /* under wf_user_lock: still in its way's backlog, and shown to who asked (seek.h) */
 	bool handed;                    /* its buffer is with who took the message */
+	bool done;                      /* its request has ended well, as its memory is free: nobody may have received it yet */
+	weft_id src, to;                /* from whom, to whom */
+	uint64_t context;
 	bool nudged;                    /* the other's listener was told to look */
 	weft_time since;                /* announced */
 };

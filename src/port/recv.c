@@ -458,7 +458,10 @@ static void fetch(struct weft_port *p, struct weft_req *r, struct weft_req *send
 {
 	r->where = WF_COPYING;          /* taken, and nobody else knows of @r yet */
 	r->partner = send;
-	wf_far_start(p, r);
+	if (send->a.kind == WF_FAR)
+		wf_far_start(p, r);
+	else
+		wf_hosts->fetch(p, r);
 }
 
 static int start_recv(struct weft_port *p, const struct weft_op *op, struct weft_req *r, struct weft_req **ret_req,
@@ -488,7 +491,7 @@ static int start_recv(struct weft_port *p, const struct weft_op *op, struct weft
 		wf_work_do(p, &work);
 	if (err == 0)
 		return 0;
-	if (err == 1 && send && send->a.kind == WF_FAR) {
+	if (err == 1 && send && (send->a.kind == WF_FAR || send->a.kind == WF_WIRED)) {
 		fetch(p, r, send);
 		return 0;
 	}
@@ -650,7 +653,7 @@ static bool again_once(struct weft_port *p, struct weft_req *r)
 	memcpy(want, r->a.entry.head, sizeof(want));
 	wf_port_enter(p);
 	err = r->cancel ? r->cancel : post_locked(p, r, want, &work, &send);
-	if (err == 1 && send && send->a.kind == WF_FAR) {
+	if (err == 1 && send && (send->a.kind == WF_FAR || send->a.kind == WF_WIRED)) {
 		wf_port_leave(p);
 		wf_work_do(p, &work);
 		fetch(p, r, send);      /* goes on with wf_recv_landed */

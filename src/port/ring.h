@@ -31,6 +31,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <weft/id.h>
 
@@ -42,6 +43,7 @@
 #define WF_CELLS_SMALL 16u
 #define WF_CELLS_BIG 256u
 #define WF_BODY 96u
+#define WF_BODY_NEAR 32u                /* bytes of it in the line that holds seq */
 #define WF_GRAIN 64u                    /* bytes: what is taken from an arena at a time (way.h) */
 
 #define WF_TAIL_CLOSED (UINT64_C(1) << 63)      /* nothing enters any more */
@@ -61,6 +63,7 @@ struct wf_cell {
 	uint64_t src, tag;
 	unsigned char body[WF_BODY];            /* payload; or a pointer; behind a foreign header */
 };
+_Static_assert(offsetof(struct wf_cell, body) + WF_BODY_NEAR == WF_LINE, "WF_BODY_NEAR");
 
 /* The reading end, whoever writes at the other: threads of this process (struct wf_ring) or of another (way.h). Under the port's lock; pos,
  * mask, cells and next are also read by who looks without it. */

@@ -28,7 +28,7 @@ struct wf_route_ops {
 	/* [no lock] The same for a call that waits: as wf_copy_memory; -ECONNRESET. */
 	int (*pull)(struct weft_port *p, struct weft_req *send, const struct wf_target *t);
 	void (*answer)(struct weft_req *send, int err);         /* [door] a stand-in's end; it is gone then */
-	bool (*offered)(struct weft_req *send);                 /* [door] to be taken at once, or left to its sender: -EAGAIN */
+	uint64_t (*offered)(struct weft_req *send);             /* [door] to be taken at once by who wants what has this name (seek.h), or left to its sender: -EAGAIN; 0: not so */
 	void (*seek_locked)(struct weft_port *p, const void *want);     /* [door] a receive was posted that found nothing */
 	void (*abort)(struct weft_port *p);                     /* [no lock] @p closes: what is fetched for it is not awaited */
 
@@ -36,6 +36,7 @@ struct wf_route_ops {
 								 * and nobody sleeps on fd */
 	int (*arm)(void);                                       /* [any] before sleeping on fd: 0, or 1: poll first */
 	weft_time (*next)(void);                                /* [any] poll then at the latest */
+	void (*asked)(void);                                    /* [listener] was something asked from outside (board.h)? */
 	int fd;
 };
 

@@ -77,12 +77,27 @@ void wf_sample_awaited(struct weft_state *s, weft_id who, weft_id at, bool forei
 	wf_sample_add(s, WEFT_STATE_WAITER, who, h.src == WEFT_ANY ? at : h.src, h.ignore == UINT64_MAX ? WEFT_ANY_TAG : h.tag, r->mem.len, text);
 }
 
-void wf_sample_waiter(struct weft_state *s, weft_id who, weft_id at, bool probes)
+void wf_sample_prober(struct weft_state *s, weft_id who, weft_id at, const void *want)
 {
-	for (size_t i = s->port; i < s->count && !probes; i++)
+	char port[WEFT_ID_TEXT], text[64] = "probes for anyone";
+	struct wf_head h;
+
+	if (!want) {
+		wf_sample_add(s, WEFT_STATE_WAITER, who, at, 0, 0, "probes");
+		return;
+	}
+	memcpy(&h, want, sizeof(h));
+	if (h.src != WEFT_ANY)
+		snprintf(text, sizeof(text), "probes at %s", weft_id_print(at, port, sizeof(port)));
+	wf_sample_add(s, WEFT_STATE_WAITER, who, h.src == WEFT_ANY ? at : h.src, h.ignore == UINT64_MAX ? WEFT_ANY_TAG : h.tag, 0, text);
+}
+
+void wf_sample_waiter(struct weft_state *s, weft_id who, weft_id at)
+{
+	for (size_t i = s->port; i < s->count; i++)
 		if (s->items[i].kind == WEFT_STATE_WAITER && s->items[i].who == who && strcmp(s->items[i].text, "sends") != 0)
 			return;
-	wf_sample_add(s, WEFT_STATE_WAITER, who, at, 0, 0, probes ? "probes" : "receives");
+	wf_sample_add(s, WEFT_STATE_WAITER, who, at, 0, 0, "receives");
 }
 
 static bool get(const struct wf_memory *mem, uint64_t at, void *to, size_t n)
@@ -151,6 +166,10 @@ static void sample_peers(struct weft_state *s, const struct wf_roots *roots, con
 	for (uint32_t i = 1; i < WF_PROCESSES && i < roots->processes; i++) {
 		if (!get(mem, pointer(mem, roots->peers, i), &p, sizeof(p)))
 			continue;
+		if (!wf_sample_near(roots, i)) {
+			wf_sample_abroad(s, roots, mem, i);
+			continue;
+		}
 		state = atomic_load_explicit(&p.state, memory_order_relaxed);
 		wf_sample_add(s, WEFT_STATE_PEER, roots->process, (weft_id)i << 32, 0, 0, state < 4 ? words[state] : "?");
 	}

@@ -10,6 +10,8 @@
 #include "base/roots.h"
 #include "port/port.h"
 
+struct wf_remote;
+
 struct weft_state {
 	size_t count, room, next;
 	size_t port;                            /* where the items of the port begin that is looked at */
@@ -27,7 +29,10 @@ void wf_sample_queued(struct weft_state *s, weft_id id, int side, bool foreign, 
 void wf_sample_awaited(struct weft_state *s, weft_id who, weft_id at, bool foreign, const struct weft_req *r);
 
 /* Thread @who sleeps at port @at, the one that is looked at: for none of the receives that were shown, or they tell it already. */
-void wf_sample_waiter(struct weft_state *s, weft_id who, weft_id at, bool probes);
+void wf_sample_waiter(struct weft_state *s, weft_id who, weft_id at);
+
+/* Thread @who sleeps at port @at in a probe for @want, a struct wf_head; NULL: by a foreign header, or it cannot be read. */
+void wf_sample_prober(struct weft_state *s, weft_id who, weft_id at, const void *want);
 
 /* How memory is read: @n bytes at @at into @to. False: there is nothing. */
 struct wf_memory {
@@ -37,6 +42,14 @@ struct wf_memory {
 
 /* What is no port's: budget and buffers, the other processes, what waits to be written to them. @roots were checked. */
 void wf_sample_process(struct weft_state *s, const struct wf_roots *roots, const struct wf_memory *mem);
+
+/* state_abroad.c: process @process of another host, of the job that @roots are of; what the remote of it said when it was read, if there is one. */
+void wf_sample_abroad(struct weft_state *s, const struct wf_roots *roots, const struct wf_memory *mem, uint32_t process);
+bool wf_sample_remote(const struct wf_roots *roots, const struct wf_memory *mem, uint32_t process, struct wf_remote *ret_remote);
+static inline bool wf_sample_near(const struct wf_roots *roots, uint32_t process)
+{
+	return !roots->near_first || (process >= roots->near_first && process <= roots->near_last);
+}
 
 /* A sample of process @pid, another one: 0; -ESRCH; -EPERM; -ENOENT: no weft in it; -EPROTO: of another make; -ENOMEM.
  * Needs no weft_init. */

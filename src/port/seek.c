@@ -76,9 +76,16 @@ void wf_seek_instead_locked(struct wf_inway *w, const void *want)
 		ask(w, AT_ONCE, want);
 }
 
-bool wf_seek_same(const struct weft_port *p, const void *want, const void *asked)
+uint64_t wf_seek_name(const struct weft_port *p, const void *want)
 {
-	return memcmp(want, asked, p->proto ? p->proto->head_len : sizeof(struct wf_head)) == 0;
+	size_t len = p->proto ? p->proto->head_len : sizeof(struct wf_head);
+	uint64_t name = len;
+
+	for (const unsigned char *c = want; c < (const unsigned char *)want + len; c++) {
+		name = (name ^ *c) * UINT64_C(0x9e3779b97f4a7c15);
+		name ^= name >> 29;
+	}
+	return name | 1;
 }
 
 static void ask_at(struct weft_port *p, void *arg)

@@ -2,7 +2,7 @@
  *
  * A process that brings announcements nobody receives is told to keep the rest (box.clogged): they wait in its backlog, in its memory. Whoever receives
  * at such a port then sends SEEK with what it wants; the other looks through its backlog in order and offers the first that matches. The offer says
- * what was asked for. It is taken at once or goes back to its old place. Nothing is remembered there: as long as a ring is clogged the listener here
+ * what was asked for, by name. It is taken at once or goes back to its old place. Nothing is remembered there: as long as a ring is clogged the listener here
  * asks again now and then for what is posted. So a million sends nobody wants neither grow the receiver nor hide a later one that is wanted.
  *
  * Order   When an offer comes the receive that asked may be gone, and others may be posted. It is taken by R if and only if R is the earliest posted
@@ -27,7 +27,7 @@ void wf_seek_unclog_locked(struct weft_port *p, struct wf_inway *w);
 void wf_seek_locked(struct weft_port *p, const void *want);
 /* [inside @p] One that fits what @w's process offered for another. */
 void wf_seek_instead_locked(struct wf_inway *w, const void *want);
-bool wf_seek_same(const struct weft_port *p, const void *want, const void *asked);     /* do two receives of @p want the same? */
+uint64_t wf_seek_name(const struct weft_port *p, const void *want);    /* the same for those that do, not 0; of others another, but for one in 2^63 */
 void wf_seek_again(void);               /* [listener] for all that is posted where something is clogged */
 bool wf_seeks(void);
 

@@ -7,6 +7,7 @@
 
 #include "mem/atlas.h"
 #include "net/local/peer.h"
+#include "peer/remote.h"
 #include "port/budget.h"
 #include "port/deliver.h"
 #include "port/listener.h"
@@ -135,7 +136,10 @@ static void sample(struct weft_port *p, void *arg)
 	for (struct wf_node *n = p->waiters.next; n && n != &p->waiters; n = n->next) {
 		struct wf_waiter *w = wf_of(n, struct wf_waiter, link);
 
-		wf_sample_waiter(s, sleeper_of(w->parker), id, w->probes);
+		if (w->probes)
+			wf_sample_prober(s, sleeper_of(w->parker), id, p->proto ? NULL : w->probes);
+		else
+			wf_sample_waiter(s, sleeper_of(w->parker), id);
 	}
 	wf_port_leave(p);
 }
@@ -196,8 +200,9 @@ void wf_state_show(void)
 	wf_roots = (struct wf_roots){
 		.magic = WF_ROOTS_MAGIC, .bytes = sizeof(wf_roots),
 		.port_bytes = sizeof(struct weft_port), .req_bytes = sizeof(struct weft_req), .way_bytes = sizeof(struct wf_way),
-		.peer_bytes = sizeof(struct wf_peer), .chunk_bytes = sizeof(struct wf_chunk),
+		.peer_bytes = sizeof(struct wf_peer), .chunk_bytes = sizeof(struct wf_chunk), .remote_bytes = sizeof(struct wf_remote),
 		.process = wf_process_id, .board = (uintptr_t)wf_board, .budget = (uintptr_t)&wf_budget,
+		.board_fd = (uint32_t)(wf_board_fd + 1),
 	};
 	wf_table_show(&wf_roots);
 	wf_ways_show(&wf_roots);

@@ -1,24 +1,18 @@
-/* state_far.c - a sample of another process, read from outside.
+/* state_far.c - a sample of another process, read from outside (outside.h).
  *
- * The process takes no part and pays nothing: its board is found in its map, the board tells where its roots are
- * (base/roots.h), and from there its private memory is read, whether it runs, sleeps, computes or is stopped. Nothing is
- * trusted: an address that cannot be read is a false answer of the kernel's, every walk has a bound, and what does not
- * fit ends it. Ports are never unmapped and count their openings, so a port that closed or was reused while it was read
- * is noticed and read again. What it queues may change meanwhile, too: then the walk sees an entry of another side or an
- * older number, and starts again a few times.
- *
- * Whoever may debug a process may read it (ptrace(2), "access mode").
+ * Every walk has a bound, and what does not fit ends it. Ports are never unmapped and count their openings, so a port that
+ * closed or was reused while it was read is noticed and read again. What it queues may change meanwhile, too: then the walk
+ * sees an entry of another side or an older number, and starts again a few times.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "mem/space.h"
+#include "port/outside.h"
 #include "port/sample.h"
 #include "port/ticket.h"
 #include "port/way.h"
@@ -26,127 +20,32 @@
 #define TRIES 4
 #define QUEUED_MOST 100000u             /* items of one queue */
 #define READERS_MOST 2048u
-#define BOARD_MAP "/memfd:weft-board"
-
-/* The beginning of a board, the same in every version. */
-struct title {
-	uint64_t magic;
-	uint32_t layout, process;
-	char version[32];
-	uint32_t strong;
-	uint64_t roots[8];
-};
-_Static_assert(offsetof(struct title, roots) == offsetof(struct wf_board, roots) &&
-	       offsetof(struct title, version) == offsetof(struct wf_board, version), "as on the board");
 
 struct far {
-	pid_t pid;
-	int mem;                                /* /proc/PID/mem, where process_vm_readv is refused; else -1 */
-	struct wf_roots roots;
+	struct wf_outside out;
 	struct weft_state *s;
 	struct weft_port port;                  /* the one that is looked at */
 	uint64_t at;                            /* where it is */
 };
 
-static bool read_far(void *arg, uint64_t at, void *to, size_t n)
-{
-	struct far *f = arg;
-	struct iovec mine = { to, n }, theirs = { (void *)(uintptr_t)at, n };
-	char path[32];
-	ssize_t r;
-
-	if (f->mem < 0) {
-		r = process_vm_readv(f->pid, &mine, 1, &theirs, 1, 0);
-		if (r >= 0 || (errno != ENOSYS && errno != EPERM))
-			return r == (ssize_t)n;
-		snprintf(path, sizeof(path), "/proc/%d/mem", (int)f->pid);
-		f->mem = open(path, O_RDONLY | O_CLOEXEC);
-		if (f->mem < 0) {
-			errno = EPERM;
-			return false;
-		}
-	}
-	return at <= INT64_MAX && pread(f->mem, to, n, (off_t)at) == (ssize_t)n;
-}
-
-static int not_permitted(pid_t pid)
-{
-	return weft_fail(-EPERM, "process %d may not be looked at: it is another user's, or tracing is restricted (ptrace_scope)",
-			 (int)pid);
-}
-
-/* Is the board that is mapped at @at the process's own? 1; 0: no; -EPROTO, -EPERM. */
-static int own_board(struct far *f, uint64_t at)
-{
-	struct title t;
-
-	if (!read_far(f, at, &t, sizeof(t)))
-		return errno == EPERM ? not_permitted(f->pid) : 0;
-	t.version[sizeof(t.version) - 1] = 0;
-	if (!t.version[0])
-		return 0;
-	if (t.layout != WF_BOARD_LAYOUT || strcmp(t.version, WF_VERSION) != 0)
-		return weft_fail(-EPROTO, "process %d runs weft %s, this is weft %s", (int)f->pid, t.version, WF_VERSION);
-	if (!t.roots[0] || !read_far(f, t.roots[0], &f->roots, sizeof(f->roots)) || f->roots.magic != WF_ROOTS_MAGIC)
-		return 0;
-	if (f->roots.bytes != sizeof(f->roots) || f->roots.port_bytes != sizeof(struct weft_port) ||
-	    f->roots.req_bytes != sizeof(struct weft_req) || f->roots.way_bytes != sizeof(struct wf_way) ||
-	    f->roots.peer_bytes != sizeof(struct wf_peer) || f->roots.chunk_bytes != sizeof(struct wf_chunk))
-		return weft_fail(-EPROTO, "process %d runs another build of weft %s than this", (int)f->pid, t.version);
-	return f->roots.board == at;
-}
-
-/* Finds the process's board among what it has mapped, and with it the roots. */
-static int find_roots(struct far *f)
-{
-	char line[512];
-	FILE *maps;
-	int r = 0, other = 0;
-
-	snprintf(line, sizeof(line), "/proc/%d/maps", (int)f->pid);
-	maps = fopen(line, "re");
-	if (!maps)
-		return errno == ENOENT || errno == ESRCH ? weft_fail(-ESRCH, "there is no process %d", (int)f->pid) :
-		       errno == EACCES || errno == EPERM ? not_permitted(f->pid) :
-							   weft_fail(-errno, "%s: %s", line, strerror(errno));
-	while (r <= 0 && fgets(line, sizeof(line), maps)) {
-		unsigned long long from, offset;
-
-		if (!strstr(line, BOARD_MAP) || sscanf(line, "%llx-%*x %*s %llx", &from, &offset) != 2 || offset)
-			continue;
-		r = own_board(f, from);
-		if (r == -EPERM)
-			break;
-		other = r < 0 ? r : other;
-	}
-	if (ferror(maps) && r <= 0 && !other)           /* says so when it is read, not when it is opened */
-		r = not_permitted(f->pid);
-	fclose(maps);
-	if (r == 1)
-		return 0;
-	if (r < 0 || other)
-		return r < 0 ? r : other;
-	return weft_fail(-ENOENT, "process %d does not use weft now", (int)f->pid);
-}
-
 static uint64_t port_address(struct far *f, uint64_t number)
 {
 	uint64_t chunk;
 
-	if (!f->roots.ports_per_chunk || number >= WF_FACES ||
-	    !read_far(f, f->roots.port_chunks + number / f->roots.ports_per_chunk * sizeof(chunk), &chunk, sizeof(chunk)))
+	if (!f->out.roots.ports_per_chunk || number >= WF_FACES ||
+	    !wf_outside_read(&f->out, f->out.roots.port_chunks + number / f->out.roots.ports_per_chunk * sizeof(chunk), &chunk, sizeof(chunk)))
 		return 0;
-	return chunk ? chunk + number % f->roots.ports_per_chunk * sizeof(struct weft_port) : 0;
+	return chunk ? chunk + number % f->out.roots.ports_per_chunk * sizeof(struct weft_port) : 0;
 }
 
 /* The id of the thread that sleeps on the park word at @parker, which is on its port's face. */
 static weft_id sleeper_of(struct far *f, uint64_t parker)
 {
-	uint64_t at = parker - f->roots.board - offsetof(struct wf_board, face);
+	uint64_t at = parker - f->out.roots.board - offsetof(struct wf_board, face);
 	weft_id id = 0;
 
 	at = port_address(f, at / sizeof(struct wf_face));
-	return at && read_far(f, at + offsetof(struct weft_port, id), &id, sizeof(id)) ? id : 0;
+	return at && wf_outside_read(&f->out, at + offsetof(struct weft_port, id), &id, sizeof(id)) ? id : 0;
 }
 
 /* Who sleeps until @r ends, as it was read at or from port @id. */
@@ -173,11 +72,11 @@ static bool sample_side(struct far *f, weft_id id, int side)
 		struct wf_arrival a;
 	} e;
 
-	if (!read_far(f, head, &link, sizeof(link)))
+	if (!wf_outside_read(&f->out, head, &link, sizeof(link)))
 		return true;
 	for (unsigned n = 0; n < QUEUED_MOST && link.next && (uint64_t)(uintptr_t)link.next != head; n++) {
 		at = (uint64_t)(uintptr_t)link.next - offsetof(struct weft_match_entry, order);
-		if (!read_far(f, at, &e, side == WEFT_MATCH_WANTS ? sizeof(e.r) : sizeof(e.a)) || e.a.entry.side != side ||
+		if (!wf_outside_read(&f->out, at, &e, side == WEFT_MATCH_WANTS ? sizeof(e.r) : sizeof(e.a)) || e.a.entry.side != side ||
 		    e.a.entry.number <= number)
 			return false;
 		number = e.a.entry.number;
@@ -216,13 +115,13 @@ static void sample_rings(struct far *f, weft_id id)
 		uint64_t cells = (uint64_t)(uintptr_t)atomic_load_explicit(&r.cells, memory_order_relaxed), next;
 
 		for (uint32_t i = 0; cells && i <= mask && i < WF_CELLS_BIG; i++, pos++) {
-			if (!read_far(f, cells + (pos & mask) * sizeof(c), &c, sizeof(c)) ||
+			if (!wf_outside_read(&f->out, cells + (pos & mask) * sizeof(c), &c, sizeof(c)) ||
 			    atomic_load_explicit(&c.seq, memory_order_relaxed) != pos + 1)
 				break;
 			sample_cell(f, id, &c);
 		}
 		next = (uint64_t)(uintptr_t)atomic_load_explicit(&r.next, memory_order_relaxed);
-		if (!next || !read_far(f, next, &r, sizeof(r)))
+		if (!next || !wf_outside_read(&f->out, next, &r, sizeof(r)))
 			break;
 	}
 }
@@ -232,7 +131,7 @@ static uint64_t follow(struct far *f, uint64_t head, uint64_t at)
 {
 	struct wf_node n;
 
-	if (!read_far(f, at, &n, sizeof(n)) || (uint64_t)(uintptr_t)n.next == head)
+	if (!wf_outside_read(&f->out, at, &n, sizeof(n)) || (uint64_t)(uintptr_t)n.next == head)
 		return 0;
 	return (uint64_t)(uintptr_t)n.next;
 }
@@ -244,12 +143,21 @@ static void sample_sends(struct far *f, weft_id id)
 	struct weft_req r;
 
 	for (unsigned n = 0; n < QUEUED_MOST && (at = follow(f, head, at)) != 0; n++) {
-		if (!read_far(f, at - offsetof(struct weft_req, mine), &r, sizeof(r)) || r.what != WF_SEND)
+		if (!wf_outside_read(&f->out, at - offsetof(struct weft_req, mine), &r, sizeof(r)) || r.what != WF_SEND)
 			return;
 		memcpy(&h, r.a.entry.head, sizeof(h));
 		wf_sample_add(f->s, WEFT_STATE_QUEUED, id, r.st.from, f->port.proto ? 0 : h.tag, r.a.len, "to be sent");
 		sample_awaited(f, id, f->port.proto != NULL, &r);
 	}
+}
+
+/* Who probes, and for what: that is on its stack. */
+static void sample_prober(struct far *f, weft_id id, const struct wf_waiter *w)
+{
+	struct wf_head want;
+	bool known = !f->port.proto && wf_outside_read(&f->out, (uint64_t)(uintptr_t)w->probes, &want, sizeof(want));
+
+	wf_sample_prober(f->s, sleeper_of(f, (uint64_t)(uintptr_t)w->parker), id, known ? &want : NULL);
 }
 
 static void sample_waiters(struct far *f, weft_id id)
@@ -258,9 +166,12 @@ static void sample_waiters(struct far *f, weft_id id)
 	struct wf_waiter w;
 
 	for (unsigned n = 0; n < QUEUED_MOST && (at = follow(f, head, at)) != 0; n++) {
-		if (!read_far(f, at - offsetof(struct wf_waiter, link), &w, sizeof(w)))
+		if (!wf_outside_read(&f->out, at - offsetof(struct wf_waiter, link), &w, sizeof(w)))
 			return;
-		wf_sample_waiter(f->s, sleeper_of(f, (uint64_t)(uintptr_t)w.parker), id, w.probes);
+		if (w.probes)
+			sample_prober(f, id, &w);
+		else
+			wf_sample_waiter(f->s, sleeper_of(f, (uint64_t)(uintptr_t)w.parker), id);
 	}
 }
 
@@ -271,27 +182,27 @@ static bool try_port(struct far *f)
 	weft_id id, now;
 	bool whole;
 
-	if (!read_far(f, f->at, &f->port, sizeof(f->port)))
+	if (!wf_outside_read(&f->out, f->at, &f->port, sizeof(f->port)))
 		return true;
 	id = atomic_load_explicit(&f->port.id, memory_order_relaxed);
 	if (!id || !f->port.open)
 		return true;
 	f->port.name[sizeof(f->port.name) - 1] = 0;
-	wf_sample_port(f->s, &f->port, id, f->roots.process);
+	wf_sample_port(f->s, &f->port, id, f->out.roots.process);
 	whole = sample_side(f, id, WEFT_MATCH_WANTS);
 	whole &= sample_side(f, id, WEFT_MATCH_ARRIVALS);
 	sample_rings(f, id);
 	sample_sends(f, id);
 	sample_waiters(f, id);
-	return whole && read_far(f, f->at + offsetof(struct weft_port, serial), &serial, sizeof(serial)) && serial == f->port.serial &&
-	       read_far(f, f->at + offsetof(struct weft_port, id), &now, sizeof(now)) && now == id;
+	return whole && wf_outside_read(&f->out, f->at + offsetof(struct weft_port, serial), &serial, sizeof(serial)) && serial == f->port.serial &&
+	       wf_outside_read(&f->out, f->at + offsetof(struct weft_port, id), &now, sizeof(now)) && now == id;
 }
 
 static void sample_ports(struct far *f)
 {
 	uint32_t count;
 
-	if (!read_far(f, f->roots.ports, &count, sizeof(count)))
+	if (!wf_outside_read(&f->out, f->out.roots.ports, &count, sizeof(count)))
 		return;
 	for (uint32_t n = 0; n < count && n < WF_FACES && !f->s->short_of_memory; n++) {
 		size_t before = f->s->count;
@@ -307,42 +218,36 @@ static void sample_ports(struct far *f)
 
 static int sample_all(struct far *f)
 {
-	struct wf_memory mem = { read_far, f };
-	int r = find_roots(f);
+	struct wf_memory mem = { wf_outside_read, &f->out };
 
-	if (r < 0)
-		return r;
 	sample_ports(f);
-	wf_sample_process(f->s, &f->roots, &mem);
+	wf_sample_process(f->s, &f->out.roots, &mem);
 	if (f->s->short_of_memory)
 		return weft_fail(-ENOMEM, "no memory for a sample");
 	/* One that ended while it was read has told nothing, or nonsense. */
-	if (kill(f->pid, 0) < 0 && errno == ESRCH)
-		return weft_fail(-ESRCH, "process %d has ended", (int)f->pid);
+	if (kill(f->out.pid, 0) < 0 && errno == ESRCH)
+		return weft_fail(-ESRCH, "process %d has ended", (int)f->out.pid);
 	return 0;
 }
 
 int wf_sample_far(pid_t pid, struct weft_state **ret_state)
 {
-	struct far *f;
+	struct far *f = aligned_alloc(_Alignof(struct far), sizeof(*f));
 	int r;
 
-	if (pid <= 0)
-		return weft_fail(-ESRCH, "there is no process %d", (int)pid);
-	f = aligned_alloc(_Alignof(struct far), sizeof(*f));
 	if (!f)
 		return weft_fail(-ENOMEM, "no memory for a sample");
 	memset(f, 0, sizeof(*f));
-	f->pid = pid;
-	f->mem = -1;
-	f->s = calloc(1, sizeof(*f->s));
-	r = f->s ? sample_all(f) : weft_fail(-ENOMEM, "no memory for a sample");
+	r = wf_outside_open(&f->out, pid);
+	if (r == 0) {
+		f->s = calloc(1, sizeof(*f->s));
+		r = f->s ? sample_all(f) : weft_fail(-ENOMEM, "no memory for a sample");
+		wf_outside_close(&f->out);
+	}
 	if (r == 0)
 		*ret_state = f->s;
 	else
 		weft_state_close(f->s);
-	if (f->mem >= 0)
-		close(f->mem);
 	free(f);
 	return r;
 }

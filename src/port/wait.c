@@ -48,11 +48,21 @@ static bool name_sleeper_locked(struct weft_port *p)
 	return now != NULL;
 }
 
+/* Other processes that send here learn how far we came, so that they know what was lost if we do not live to wake up. */
+static void tell_progress_locked(struct weft_port *p)
+{
+	for (struct wf_reader *r = atomic_load_explicit(&p->ring.reader.next, memory_order_relaxed); r;
+	     r = atomic_load_explicit(&r->next, memory_order_relaxed))
+		if ((uint32_t)atomic_load_explicit(r->head, memory_order_relaxed) != atomic_load_explicit(&r->pos, memory_order_relaxed))
+			wf_ring_told(r);
+}
+
 void wf_wait_at_locked(struct weft_port *p, struct wf_waiter *w)
 {
+	tell_progress_locked(p);
 	w->port = p;
 	wf_list_add(&p->waiters, &w->link);
-	p->probing += w->probes;
+	p->probing += w->probes != NULL;
 	name_sleeper_locked(p);
 }
 
@@ -79,7 +89,7 @@ void wf_unwait(struct wf_waiter *w)
 
 	wf_port_enter(p);
 	wf_list_del(&w->link);
-	p->probing -= w->probes;
+	p->probing -= w->probes != NULL;
 	if (p == wf_self.port && !next_sleeper_locked(p) &&
 	    atomic_load_explicit(&p->ring.sleeper, memory_order_relaxed) == w->parker)
 		wf_self.cold = WF_COLD_RECEIVES;        /* our name stays: the next sleep is cheaper */

@@ -1,5 +1,5 @@
-/* way.c - making, finding, shutting and reusing ways; their backlogs. See way.h. */
-#include "port/way.h"
+/* way.c - ways made and found, shared and attached; whether ids of other processes live. See way.h; backlog.c and wayend.c for the rest. */
+#include "port/ways.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -12,23 +12,18 @@
 #include "port/deliver.h"
 #include "port/frames.h"
 #include "port/inway.h"
-#include "port/outgoing.h"
-#include "port/push.h"
 #include "port/request.h"
-#include "port/seek.h"
 #include "port/self.h"
 #include "port/table.h"
 
 #define CACHED 64               /* ways a thread remembers */
 #define BUCKETS 1024u
 
-static struct wf_lock ways_lock;
-static struct wf_way *bucket[BUCKETS];          /* under ways_lock: those that may be found */
-static struct wf_way *free_ways;                /* under ways_lock */
-static struct wf_way *_Atomic by_key[WF_WAYS_MOST];        /* set under ways_lock, then constant */
-static uint32_t keys;                           /* under ways_lock */
-static struct wf_node owing;                    /* under wf_user_lock: ways with a backlog */
-static _Atomic bool dying;                      /* there may be ways to bury; a hint */
+struct wf_lock wf_ways_lock;
+static struct wf_way *bucket[BUCKETS];          /* under wf_ways_lock: those that may be found */
+static struct wf_way *free_ways;                /* under wf_ways_lock */
+struct wf_way *_Atomic wf_ways_by_key[WF_WAYS_MOST];
+static uint32_t keys;                           /* under wf_ways_lock */
 
 static struct wf_face blind;                    /* of a way that is not attached: its gate is 0, which fits no way */
 
@@ -43,8 +38,7 @@ struct wf_way_cache {
 
 #define SHARED ((struct wf_self *)(void *)&blind)
 
-/* [any] Before the tail is written by anybody but its solo user: S1. */
-static void share(struct wf_way *w)
+void wf_way_share(struct wf_way *w)
 {
 	/* acquire: a user that has given it up itself (below) has stored the tail before. */
 	if (!atomic_load_explicit(&w->solo, memory_order_acquire) || atomic_load_explicit(&w->solo, memory_order_relaxed) == &wf_self)
@@ -61,10 +55,10 @@ void wf_way_solo(struct wf_way *w)
 	if (!wf_fence_free)
 		return;
 	wf_lock(&wf_user_lock);         /* nobody flushes, queues or unqueues */
-	wf_lock(&ways_lock);            /* nobody finds, shuts or grows it */
+	wf_lock(&wf_ways_lock);            /* nobody finds, shuts or grows it */
 	if (w->user == &wf_self && !w->backlogged && !(atomic_load_explicit(&w->tail, memory_order_relaxed) & WF_WAY_STOPS))
 		atomic_store_explicit(&w->solo, &wf_self, memory_order_relaxed);
-	wf_unlock(&ways_lock);
+	wf_unlock(&wf_ways_lock);
 	wf_unlock(&wf_user_lock);
 }
 
@@ -126,14 +120,7 @@ static bool tell_ring(struct wf_way *w)
 	return wf_frame_send(w->peer, WF_F_RING, &f, sizeof(f));
 }
 
-static void tell_way(struct wf_way *w, uint32_t what, uint32_t pos)
-{
-	struct wf_f_way f = { .key = w->key, .who = w->who, .pos = pos };
-
-	wf_frame_send(w->peer, what, &f, sizeof(f));
-}
-
-static void put_buffers(struct wf_way *w)
+void wf_way_put_locked(struct wf_way *w)
 {
 	struct weft_buf **b[] = { &w->box_buf, &w->cells_buf, &w->arena_buf };
 
@@ -145,6 +132,16 @@ static void put_buffers(struct wf_way *w)
 		*b[i] = NULL;
 	}
 	atomic_store_explicit(&w->arena, NULL, memory_order_relaxed);
+	w->next = free_ways;
+	free_ways = w;
+}
+
+void wf_way_unlist_locked(struct wf_way *w)
+{
+	struct wf_way **at = place_locked(atomic_load_explicit(&w->id, memory_order_relaxed), atomic_load_explicit(&w->context, memory_order_relaxed));
+
+	if (*at == w)
+		*at = w->next;
 }
 
 static int get_buffers(struct wf_way *w)
@@ -153,10 +150,8 @@ static int get_buffers(struct wf_way *w)
 
 	if (r == 0)
 		r = wf_buf_alloc(WF_WAY_CELLS * sizeof(struct wf_cell), &w->cells_buf);
-	if (r < 0) {
-		put_buffers(w);
+	if (r < 0)
 		return weft_fail(-ENOMEM, "no memory for a mailbox of another process");
-	}
 	wf_buf_stands(w->box_buf, true);
 	wf_buf_stands(w->cells_buf, true);
 	w->box = w->box_buf->data;
@@ -183,7 +178,7 @@ static struct wf_way *new_locked(void)
 	memset(w, 0, sizeof(*w));
 	w->key = keys;
 	atomic_store_explicit(&w->face, &blind, memory_order_relaxed);
-	atomic_store_explicit(&by_key[keys++], w, memory_order_release);
+	atomic_store_explicit(&wf_ways_by_key[keys++], w, memory_order_release);
 	return w;
 }
 
@@ -198,15 +193,14 @@ static int make_locked(struct wf_peer *peer, bool met, weft_id id, weft_ctx cont
 		return weft_fail(-ENOMEM, "no memory for the way to a port of another process");
 	r = get_buffers(w);
 	if (r < 0) {
-		w->next = free_ways;
-		free_ways = w;
+		wf_way_put_locked(w);
 		return r;
 	}
 	w->who = (uint16_t)((w->who + 1) & 0xfff);
 	w->peer = peer;
 	w->strong = true;               /* until it is met */
 	w->proto = proto;
-	w->told = w->gone = false;
+	w->told = w->gone = w->cut = false;
 	w->user = NULL;
 	atomic_store_explicit(&w->solo, NULL, memory_order_relaxed);
 	atomic_store_explicit(&w->face, &blind, memory_order_relaxed);
@@ -220,10 +214,8 @@ static int make_locked(struct wf_peer *peer, bool met, weft_id id, weft_ctx cont
 		w->strong = peer->strong;
 		w->told = tell_ring(w);
 		if (!w->told) {
-			put_buffers(w);
 			atomic_store_explicit(&w->id, 0, memory_order_relaxed);
-			w->next = free_ways;
-			free_ways = w;
+			wf_way_put_locked(w);
 			if (wf_peer_died(peer->process))
 				return weft_fail(-ESRCH, "process %u is gone", peer->process);
 			return weft_fail(-ENOMEM, "no memory to tell process %u of a mailbox", peer->process);
@@ -327,7 +319,7 @@ int wf_way_find(weft_id id, weft_ctx context, const struct weft_proto *proto, st
 		return met == -ESRCH ? wf_id_fail(met, id) : met;
 	if (met == 0 && !slot_lives(peer, id))
 		return wf_id_fail(-ESRCH, id);
-	wf_lock(&ways_lock);
+	wf_lock(&wf_ways_lock);
 	/* Again, and under the lock that wf_ways_joined and wf_ways_dead pass: they have run, or they will find this way. */
 	state = atomic_load_explicit(&peer->state, memory_order_acquire);
 	w = *place_locked(id, context);
@@ -342,10 +334,10 @@ int wf_way_find(weft_id id, weft_ctx context, const struct weft_proto *proto, st
 		*ret_who = w->who;
 		if (w->user != &wf_self) {
 			w->user = w->user ? SHARED : &wf_self;
-			share(w);
+			wf_way_share(w);
 		}
 	}
-	wf_unlock(&ways_lock);
+	wf_unlock(&wf_ways_lock);
 	if (r == 0)
 		remember(id, context, w, *ret_who);
 	return r;
@@ -369,63 +361,17 @@ void wf_way_bell(struct wf_way *w, uint32_t sleeper)
 	}
 	/* What we have published may have been read since, and the way gone: its box is there while it is not shut. One that is shut is read to
 	 * its end without a bell. */
-	wf_lock(&ways_lock);
+	wf_lock(&wf_ways_lock);
 	peer = w->peer;
 	face = atomic_load_explicit(&w->face, memory_order_relaxed);
 	/* acq_rel: who takes it drains after; a message published before is seen then, or we send a frame. */
 	ring = !(atomic_load_explicit(&w->tail, memory_order_relaxed) & WF_WAY_SHUT) && face != &blind &&
 	       !atomic_exchange_explicit(&w->box->rung, 1, memory_order_acq_rel);
-	wf_unlock(&ways_lock);
+	wf_unlock(&wf_ways_lock);
 	if (!ring)
 		return;
 	f.word = wf_face_number(wf_peer_board(peer), face);
 	wf_frame_send(peer, WF_F_BELL, &f, sizeof(f));
-}
-
-/* Out of what can be found; its backlog ends with @err. Its memory waits for GONE. [no lock] */
-static void shut(struct wf_way *w, uint16_t who, int err)
-{
-	struct weft_req *r;
-	struct wf_way **at;
-	uint64_t t;
-
-	wf_lock(&ways_lock);
-	t = atomic_load_explicit(&w->tail, memory_order_relaxed);
-	if (WF_WAY_INCARNATION(t) != who || t & WF_WAY_SHUT) {
-		wf_unlock(&ways_lock);
-		return;
-	}
-	atomic_store_explicit(&w->why, err == -EPROTO ? err : -ESRCH, memory_order_relaxed);
-	share(w);
-	atomic_store_explicit(&w->solo, NULL, memory_order_relaxed);
-	/* acq_rel: no claim after it. */
-	atomic_fetch_or_explicit(&w->tail, WF_WAY_SHUT, memory_order_acq_rel);
-	at = place_locked(atomic_load_explicit(&w->id, memory_order_relaxed), atomic_load_explicit(&w->context, memory_order_relaxed));
-	if (*at == w)
-		*at = w->next;
-	atomic_store_explicit(&w->id, 0, memory_order_relaxed);
-	wf_unlock(&ways_lock);
-	wf_lock(&wf_user_lock);
-	for (int i = 0; i < WF_PRIOS; i++)
-		while (!wf_list_empty(&w->backlog[i])) {
-			r = wf_of(w->backlog[i].next, struct weft_req, spill);
-			wf_way_unqueue_locked(w, r);
-			wf_push_end_locked(r, err);
-		}
-	wf_unlock(&wf_user_lock);
-}
-
-static void recycle(struct wf_way *w)
-{
-	wf_lock(&wf_user_lock);         /* who looks at its box under this lock has looked at its incarnation before */
-	wf_lock(&ways_lock);
-	if (w->box_buf) {               /* else by another: it was told to be gone, and then its process died */
-		put_buffers(w);
-		w->next = free_ways;
-		free_ways = w;
-	}
-	wf_unlock(&ways_lock);
-	wf_unlock(&wf_user_lock);
 }
 
 static int make_arena(struct wf_way *w, uint16_t who)
@@ -440,9 +386,9 @@ static int make_arena(struct wf_way *w, uint16_t who)
 	r = wf_buf_alloc(WF_ARENA_BYTES, &b);
 	if (r < 0)
 		return -ENOBUFS;                /* announce instead */
-	wf_lock(&ways_lock);
+	wf_lock(&wf_ways_lock);
 	if (atomic_load_explicit(&w->arena, memory_order_relaxed)) {
-		wf_unlock(&ways_lock);
+		wf_unlock(&wf_ways_lock);
 		wf_buf_release(b);
 		return -EINTR;
 	}
@@ -459,7 +405,7 @@ static int make_arena(struct wf_way *w, uint16_t who)
 		/* release: that its cell comes before those of what lies in it. */
 		atomic_store_explicit(&w->arena, b->data, memory_order_release);
 	}
-	wf_unlock(&ways_lock);
+	wf_unlock(&wf_ways_lock);
 	if (claim == WF_CLAIMED) {
 		wf_way_publish(w, &c);
 		return -EINTR;
@@ -468,8 +414,7 @@ static int make_arena(struct wf_way *w, uint16_t who)
 	return claim == WF_CLAIM_BARE ? -EINTR : wf_way_refused(w, who, claim);
 }
 
-/* Of incarnation @who, by the tail @t: why it is no more; 0: it is. One that was renumbered and not used anew still knows. */
-static int ended(struct wf_way *w, uint16_t who, uint64_t t)
+int wf_way_ended(struct wf_way *w, uint16_t who, uint64_t t)
 {
 	uint16_t now = WF_WAY_INCARNATION(t);
 
@@ -491,8 +436,8 @@ int wf_way_refused(struct wf_way *w, uint16_t who, int claim)
 		return make_arena(w, who);
 	case WF_CLAIM_OTHER:
 	case WF_CLAIM_FLAGS:
-		if (ended(w, who, t))
-			return ended(w, who, t);
+		if (wf_way_ended(w, who, t))
+			return wf_way_ended(w, who, t);
 		return t & WF_WAY_STOPS ? -EAGAIN : -EINTR;
 	default:
 		break;
@@ -505,302 +450,58 @@ int wf_way_refused(struct wf_way *w, uint16_t who, int claim)
 	return -ENOBUFS;
 }
 
-void wf_way_stale(struct wf_way *w, uint16_t who)
+struct wf_way *wf_way_of(struct wf_peer *peer, uint32_t key, uint32_t who)
 {
-	shut(w, who, -ECONNRESET);
-}
-
-int wf_way_queue_locked(struct wf_way *w, uint16_t who, struct weft_req *r)
-{
-	uint64_t t = atomic_load_explicit(&w->tail, memory_order_relaxed);
-
-	wf_assert_held(&wf_user_lock);
-	if (ended(w, who, t))
-		return ended(w, who, t);
-	share(w);
-	atomic_store_explicit(&w->solo, NULL, memory_order_release);    /* whoever flushes writes the tail */
-	wf_list_add(&w->backlog[r->prio + WF_PRIOS / 2], &r->spill);
-	if (w->backlogged++ == 0)
-		wf_list_add(&owing, &w->owing);
-	atomic_fetch_or_explicit(&w->tail, WF_WAY_BACKLOG, memory_order_relaxed);       /* nothing overtakes from here on */
-	return 0;
-}
-
-void wf_way_unqueue_locked(struct wf_way *w, struct weft_req *r)
-{
-	wf_assert_held(&wf_user_lock);
-	wf_list_del(&r->spill);
-	if (--w->backlogged == 0) {
-		wf_list_del(&w->owing);
-		/* release: what follows in the ring follows what was taken from the list. */
-		atomic_fetch_and_explicit(&w->tail, ~WF_WAY_BACKLOG, memory_order_release);
-	}
-}
-
-static struct weft_req *first_locked(struct wf_way *w)
-{
-	for (int i = WF_PRIOS; i-- > 0;)
-		if (!wf_list_empty(&w->backlog[i]))
-			return wf_of(w->backlog[i].next, struct weft_req, spill);
-	return NULL;
-}
-
-/* The reader is to say when there is room: true if there is by now. [wf_user_lock, with a backlog: it is not gone] */
-static bool ask_for_room_locked(struct wf_way *w)
-{
-	uint64_t before = atomic_load_explicit(&w->seen, memory_order_relaxed);
-
-	atomic_store_explicit(&w->box->starved, 1, memory_order_relaxed);
-	wf_fence_heavy_far();                                                   /* F1: the reader publishes its head, then looks */
-	return (atomic_load_explicit(&w->box->head, memory_order_acquire) ^ before) << 16 != 0;        /* but for its incarnation */
-}
-
-void wf_way_flush(struct wf_way *w)
-{
-	struct weft_req *r;
-	bool asked = false, more;
-
-	do {
-		int err;
-
-		wf_lock(&wf_user_lock);
-		r = first_locked(w);
-		/* What it takes to write it is in the request; its end may follow at once. */
-		err = r ? wf_push_write_locked(w, r) : -ESRCH;
-		more = err == 0;
-		if (err == -EAGAIN && !asked && !(atomic_load_explicit(&w->tail, memory_order_relaxed) & WF_WAY_WAITS)) {
-			asked = true;
-			more = ask_for_room_locked(w);
-		}
-		wf_unlock(&wf_user_lock);
-	} while (more);
-}
-
-void wf_ways_flush(void)
-{
-	struct wf_way *w;
-	uint32_t n = 0;
-
-	for (;; n++) {
-		struct wf_node *at;
-		uint32_t i = 0;
-
-		wf_lock(&wf_user_lock);
-		for (at = owing.next; at && at != &owing && i < n; at = at->next)
-			i++;
-		w = at && at != &owing ? wf_of(at, struct wf_way, owing) : NULL;
-		wf_unlock(&wf_user_lock);
-		if (!w)
-			return;
-		wf_way_flush(w);
-	}
-}
-
-bool wf_ways_owe(void)
-{
-	bool owes;
-
-	wf_lock(&wf_user_lock);
-	owes = !wf_list_empty(&owing);
-	wf_unlock(&wf_user_lock);
-	return owes;
-}
-
-/* The way a frame of @peer means, or NULL: no such, or no longer. */
-static struct wf_way *way_of(struct wf_peer *peer, uint32_t key, uint32_t who)
-{
-	struct wf_way *w = key < WF_WAYS_MOST ? atomic_load_explicit(&by_key[key], memory_order_acquire) : NULL;
+	struct wf_way *w = key < WF_WAYS_MOST ? atomic_load_explicit(&wf_ways_by_key[key], memory_order_acquire) : NULL;
 	bool it;
 
 	if (!w)
 		return NULL;
-	wf_lock(&ways_lock);
+	wf_lock(&wf_ways_lock);
 	it = w->peer == peer && w->who == who;
-	wf_unlock(&ways_lock);
+	wf_unlock(&wf_ways_lock);
 	return it ? w : NULL;
 }
 
 void wf_way_attached(struct wf_peer *peer, const struct wf_f_attached *f)
 {
-	struct wf_way *w = way_of(peer, f->key, f->who);
+	struct wf_way *w = wf_way_of(peer, f->key, f->who);
 	struct wf_face *face = wf_face_of(wf_peer_board(peer), f->face);
 
 	if (!w || !face)
 		return;
-	wf_lock(&ways_lock);            /* it does not become solo meanwhile */
-	share(w);
+	wf_lock(&wf_ways_lock);            /* it does not become solo meanwhile */
+	wf_way_share(w);
 	atomic_store_explicit(&w->gate, f->gate, memory_order_relaxed);
 	atomic_store_explicit(&w->face, face, memory_order_release);
 	atomic_fetch_and_explicit(&w->tail, ~WF_WAY_WAITS, memory_order_release);
-	wf_unlock(&ways_lock);
+	wf_unlock(&wf_ways_lock);
 	wf_way_flush(w);
-}
-
-/* Every cell of a shut way that was claimed has been published: no thread of ours writes there any more. */
-static bool is_quiet(struct wf_way *w)
-{
-	uint32_t end = (uint32_t)atomic_load_explicit(&w->tail, memory_order_acquire);
-
-	for (uint32_t pos = end - WF_WAY_CELLS; pos != end; pos++) {
-		uint32_t seq = atomic_load_explicit(&w->cells[pos % WF_WAY_CELLS].seq, memory_order_acquire);
-
-		if (seq != pos + 1 && (seq || pos < end))       /* 0 in one never used: its position lies before the first */
-			return false;
-	}
-	return true;
-}
-
-/* Its memory goes back. What ended it is said once: said again it means no way, nor the one that is made of it next. */
-static void retire(struct wf_way *w, uint32_t who)
-{
-	bool it;
-
-	wf_lock(&wf_user_lock);
-	wf_lock(&ways_lock);
-	it = w->who == who && w->box_buf && atomic_load_explicit(&w->tail, memory_order_relaxed) & WF_WAY_SHUT;
-	if (it) {
-		w->gone = false;
-		w->who = (uint16_t)((w->who + 1) & 0xfff);
-		atomic_store_explicit(&w->tail, WF_WAY_SHUT | (uint64_t)w->who << 48, memory_order_relaxed);
-		put_buffers(w);
-		w->next = free_ways;
-		free_ways = w;
-	}
-	wf_unlock(&ways_lock);
-	wf_unlock(&wf_user_lock);
-}
-
-/* The reader says that it has read all. If a cell is still being written that is a lie: the memory stays until it is published. */
-static void gone(struct wf_way *w, uint32_t who)
-{
-	bool shut;
-
-	wf_lock(&ways_lock);
-	shut = w->who == who && w->box_buf && atomic_load_explicit(&w->tail, memory_order_relaxed) & WF_WAY_SHUT;
-	if (shut)
-		w->gone = true;
-	wf_unlock(&ways_lock);
-	if (!shut)
-		return;
-	if (is_quiet(w))
-		retire(w, who);
-	else
-		atomic_store_explicit(&dying, true, memory_order_relaxed);
-}
-
-void wf_way_told(struct wf_peer *peer, uint32_t what, const struct wf_f_way *f)
-{
-	struct wf_way *w = way_of(peer, f->key, f->who);
-
-	if (!w)
-		return;
-	switch (what) {
-	case WF_F_REFUSED:
-		/* Only of one that waits: nobody has written into it. */
-		if (atomic_load_explicit(&w->tail, memory_order_relaxed) & WF_WAY_WAITS) {
-			shut(w, (uint16_t)f->who, f->err < 0 && f->err > -4096 ? f->err : -ESRCH);
-			retire(w, f->who);
-		}
-		break;
-	case WF_F_CLOSED:
-		shut(w, w->who, -ECONNRESET);
-		tell_way(w, WF_F_SHUT, (uint32_t)atomic_load_explicit(&w->tail, memory_order_acquire));
-		break;
-	case WF_F_GONE:
-		gone(w, f->who);
-		break;
-	default:
-		wf_way_flush(w);
-	}
-}
-
-/* What was said of a process reaches who makes a way to it from now on; who was first has made it. */
-static void pass_makers(void)
-{
-	wf_lock(&ways_lock);
-	wf_unlock(&ways_lock);
 }
 
 bool wf_ways_joined(struct wf_peer *peer)
 {
 	bool all = true;
 
-	pass_makers();
+	wf_ways_pass_makers();
 	for (uint32_t i = 0; i < WF_WAYS_MOST; i++) {
-		struct wf_way *w = atomic_load_explicit(&by_key[i], memory_order_acquire);
+		struct wf_way *w = atomic_load_explicit(&wf_ways_by_key[i], memory_order_acquire);
 
 		if (!w)
 			break;
-		wf_lock(&ways_lock);
+		wf_lock(&wf_ways_lock);
 		if (w->peer == peer && !w->told && atomic_load_explicit(&w->id, memory_order_relaxed)) {
 			w->strong = peer->strong;
 			w->told = tell_ring(w);
 			all &= w->told;
 		}
-		wf_unlock(&ways_lock);
+		wf_unlock(&wf_ways_lock);
 	}
 	return all;
 }
 
-void wf_ways_end(uint32_t process, int err)
-{
-	pass_makers();
-	for (uint32_t i = 0; i < WF_WAYS_MOST; i++) {
-		struct wf_way *w = atomic_load_explicit(&by_key[i], memory_order_acquire);
-
-		if (!w)
-			break;
-		if (w->peer && w->peer->process == process) {
-			shut(w, w->who, err);
-			atomic_store_explicit(&dying, true, memory_order_relaxed);
-		}
-	}
-	wf_ways_bury();
-}
-
-/* Of the dead nobody reads them, and nobody will say that they are gone; and those of which that was said too early. */
-int wf_ways_bury(void)
-{
-	int left = 0;
-
-	if (!atomic_exchange_explicit(&dying, false, memory_order_relaxed))
-		return 0;
-	for (uint32_t i = 0; i < WF_WAYS_MOST; i++) {
-		struct wf_way *w = atomic_load_explicit(&by_key[i], memory_order_acquire);
-
-		if (!w)
-			break;
-		if (!w->box_buf || !(atomic_load_explicit(&w->tail, memory_order_relaxed) & WF_WAY_SHUT) ||
-		    (w->told && !w->gone && !wf_peer_died(w->peer->process)))
-			continue;
-		if (!is_quiet(w))
-			left++;
-		else if (w->gone)
-			retire(w, w->who);
-		else
-			recycle(w);
-	}
-	if (left)
-		atomic_store_explicit(&dying, true, memory_order_relaxed);
-	return left;
-}
-
-void wf_way_seek(struct wf_peer *peer, const struct wf_f_seek *f)
-{
-	struct wf_way *w = way_of(peer, f->key, f->who);
-	struct weft_req *r;
-
-	if (!w)
-		return;
-	wf_lock(&wf_user_lock);
-	r = wf_seek(w, f->want);
-	if (r)
-		wf_push_offer_locked(w, r, f->want);
-	wf_unlock(&wf_user_lock);
-}
-
 void wf_ways_show(struct wf_roots *roots)
 {
-	roots->ways = (uintptr_t)by_key;
+	roots->ways = (uintptr_t)wf_ways_by_key;
 	roots->ways_most = WF_WAYS_MOST;
 }

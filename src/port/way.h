@@ -14,6 +14,10 @@
  *         (wf_arena_place), so the reader knows it before the cell arrives.
  *         What the port says to its senders (open, no budget, who sleeps) it says once, on its face (net/local/board.h), for all rings.
  * Edges   R1, R2, F1 as in ring.h; the fence of F1 is wf_fence_heavy_far.
+ *         Two threads that write the same cell, or the same bytes of the arena, laps apart are ordered by R1 and R2 together, by way of the reader:
+ *         what the first wrote is published (seq, R1), the reader acquires it, reads it and tells (head, R2), and the second has acquired that
+ *         head, or `seen` of a third who had. Nothing else orders them. A ThreadSanitizer of the sending process sees neither what the reader
+ *         loads nor what it stores: wf_way_publish tells it (wf_far_hands_on), before the reader can act.
  *         face, gate and arena are read without order behind the tail: one that is not yet seen is the blind face (its gate never fits) or NULL, and the
  *         slow way looks again with acquire.
  * Solo    S1  A way that one thread uses, as most are, is its: it claims by a plain store of the tail between in = 1 and in = 0. Whoever else wants to
@@ -29,6 +33,7 @@
 #define WF_PORT_WAY_H
 
 #include "base/roots.h"
+#include "base/tsan.h"
 #include "net/local/peer.h"
 #include "port/port.h"
 #include "port/self.h"
@@ -74,15 +79,17 @@ struct wf_way {
 	bool strong;                                    /* F1 by full fences */
 	const struct weft_proto *proto;
 	struct weft_buf *box_buf, *cells_buf, *arena_buf;
-	/* under ways_lock */
+	/* under wf_ways_lock */
 	struct wf_self *user;                           /* who has found it; SHARED: several */
 	/* under wf_user_lock */
 	struct wf_node backlog[WF_PRIOS];
 	uint32_t backlogged;
 	bool told;                                      /* RING was sent */
 	struct wf_node owing;                           /* in the list of ways with a backlog */
-	/* under ways_lock */
+	/* under wf_ways_lock */
 	bool gone;                                      /* its reader says so, and a thread still writes to it */
+	bool cut;                                       /* its reader died: what it has not read is lost */
+	weft_id was;                                    /* once shut: whose it was */
 	struct wf_way *next;
 };
 
@@ -186,6 +193,7 @@ static inline void wf_way_publish(struct wf_way *w, const struct wf_claimed *c)
 {
 	uint32_t sleeper;
 
+	wf_far_hands_on(&w->box->head);                                                 /* R2, for ThreadSanitizer */
 	atomic_store_explicit(&c->cell->seq, c->pos + 1, memory_order_release);         /* R1 */
 	if (wf_unlikely(w->strong))
 		wf_fence_slow();                                                        /* F1 */

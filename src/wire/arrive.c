@@ -1,8 +1,8 @@
 /* arrive.c - what comes from processes of other hosts, to the ports.
  *
- * A message whose payload is in its record goes through the port's matcher as a cell's does. One whose payload follows lands in a buffer, and goes the same
- * way when it is there: its place in the order is kept, as nothing else of its stream is read before. An announced one becomes a request that stands for
- * it (struct wf_standin); matched, its bytes land where the receive wants them.
+ * A message whose payload is in its record goes through the port's matcher as a cell's does. One whose payload follows is matched before that comes and lands where
+ * the receive wants it. If none is posted it lands in a buffer, and goes the way of the others when it is there: its place in the order is kept, as nothing else
+ * of its stream is read before. An announced one becomes a request that stands for it (struct wf_standin); matched, its bytes land where the receive wants them.
  *
  * Credit  What a message costs is given back as soon as this process's budget has room, whether it was received or not: the budget counts what waits here.
  *         Without room it is owed (trunk.owed), and the sender, out of credit, announces.
@@ -21,6 +21,7 @@
 #include "port/context.h"
 #include "port/deliver.h"
 #include "port/recv.h"
+#include "port/seek.h"
 #include "port/wait.h"
 #include "wire/wire.h"
 
@@ -28,7 +29,7 @@ struct wf_standin {
 	struct wf_held held;
 	struct wf_trunk *trunk;
 	struct weft_req *send;
-	bool offer;
+	uint64_t offer;                 /* the name of what was asked for; 0: it is none */
 	bool holds;                     /* under trunk.lock: in the remote's table */
 };
 
@@ -44,10 +45,10 @@ struct landing {
 	struct weft_req *into;          /* the posted receive */
 	struct weft_req *waits;         /* or the request of a call that waits */
 	struct weft_req *send;          /* the stand-in */
-	bool eager;
+	bool eager;                     /* nobody has it yet: matched when it is there */
 	bool aborted;                   /* under landings_lock */
 	int err;                        /* under trunk.lock until it has landed */
-	/* of an eager message */
+	/* of one whose payload followed its frame */
 	uint64_t cost;
 	struct wf_rmsg msg;
 	unsigned char head[WF_WIRE_HEAD_MOST];
@@ -136,14 +137,12 @@ static void refuse(struct wf_trunk *t, const struct wf_rmsg *m, int err)
 /* The budget has room for what it let in: the sender may send as much again. */
 static void give_credit(struct wf_trunk *t, uint64_t cost)
 {
-	cost += t->owed;
-	t->owed = 0;
-	if (wf_budget_full(0)) {
-		t->owed = cost;
-		return;
-	}
 	wf_lock(&t->lock);
-	wf_remote_freed(&t->remote, cost);
+	t->owed += cost;
+	if (!wf_budget_full(0)) {
+		wf_remote_freed(&t->remote, t->owed);
+		t->owed = 0;
+	}
 	wf_unlock(&t->lock);
 }
 
@@ -188,7 +187,7 @@ static void stand(struct wf_trunk *t, struct weft_port *p, struct wf_incoming *i
 	s->trunk = t;
 	s->held.send = m->send;
 	s->send = r;
-	s->offer = m->flags & WF_WIRE_OFFER;
+	s->offer = m->flags & WF_WIRE_OFFER ? m->token | 1 : 0;
 	r->stands = s;
 	r->detached = true;
 	r->at = p;
@@ -269,24 +268,54 @@ static struct landing *landing_new(struct wf_trunk *t, size_t len)
 	return x;
 }
 
+/* To the receive that wants it, if one is posted. */
+static bool body_claimed(struct landing *x)
+{
+	struct weft_port *p = enter(&x->msg);
+	struct wf_work work = { NULL };
+	struct wf_incoming in;
+
+	if (!p)
+		return false;
+	wf_drain_locked(p, &work);
+	if (incoming_of(p, x->trunk->process, &x->msg, &in)) {
+		in.kind = WF_POOLED;
+		x->into = wf_claim_want_locked(p, &in);
+	}
+	wf_port_leave(p);
+	wf_work_do(p, &work);
+	if (!x->into)
+		return false;
+	x->port = p;
+	x->data = x->into->mem.plain;
+	wf_lock(&landings_lock);
+	wf_list_add(&landings, &x->node);
+	wf_unlock(&landings_lock);
+	return true;
+}
+
 /* A message whose payload follows its frame. */
 static void body(struct wf_trunk *t, const struct wf_act *a, struct wf_line *line)
 {
 	struct landing *x = landing_new(t, (size_t)a->msg.len);
 
-	if (x && wf_buf_alloc(x->len, &x->buf) < 0) {
-		free(x);
-		x = NULL;
-	}
 	if (x) {
-		x->eager = true;
-		x->data = x->buf->data;
 		x->msg = a->msg;
 		if (a->msg.head_len)
 			memcpy(x->head, a->msg.head, a->msg.head_len);
 		x->msg.head = x->head;
 		x->cost = a->cost;
-	} else {
+	}
+	if (x && !body_claimed(x)) {
+		x->eager = true;
+		if (wf_buf_alloc(x->len, &x->buf) == 0) {
+			x->data = x->buf->data;
+		} else {
+			free(x);
+			x = NULL;
+		}
+	}
+	if (!x) {
 		wf_log(WF_WARN, "no memory for a message of process %u: lost", t->process);
 		refuse(t, &a->msg, -ENOMEM);
 		give_credit(t, a->cost);
@@ -336,7 +365,7 @@ static void release(struct wf_standin *s)
 	s->holds = false;
 }
 
-bool wf_arrive_offered(struct weft_req *send)
+uint64_t wf_arrive_offered(struct weft_req *send)
 {
 	return send->stands->offer;
 }
@@ -467,10 +496,11 @@ static void land_over(struct landing *x)
 	p->copying--;
 	if (err == 0 || err == -EMSGSIZE) {
 		p->received++;
-		p->received_bytes += send->a.len;
-		p->copies++;
+		p->received_bytes += x->len;
+		p->copies += send != NULL;
 	}
-	wf_req_end_locked(send, err == -ENOMEM ? -ECONNRESET : err == -EMSGSIZE ? 0 : err);
+	if (send)
+		wf_req_end_locked(send, err == -ENOMEM ? -ECONNRESET : err == -EMSGSIZE ? 0 : err);
 	r->partner = NULL;
 	if (!(r->flags & WEFT_REPEAT)) {
 		wf_req_end_locked(r, err);
@@ -479,6 +509,11 @@ static void land_over(struct landing *x)
 		p->pins++;
 		wf_port_leave(p);
 		wf_recv_landed(r, err);
+	}
+	if (!send) {
+		if (x->msg.flags & WF_WIRE_SYNC)
+			answer(x->trunk, x->msg.send, err);
+		give_credit(x->trunk, x->cost);
 	}
 	free(x);
 }
@@ -615,7 +650,7 @@ void wf_arrive_seek_locked(struct weft_port *p, const void *want)
 			continue;
 		wf_lock(&t->lock);
 		wf_remote_seek(&t->remote, (uint32_t)atomic_load_explicit(&p->id, memory_order_relaxed),
-			       atomic_load_explicit(&p->context, memory_order_relaxed), ++t->named, want, WF_HEAD_ROOM);
+			       atomic_load_explicit(&p->context, memory_order_relaxed), wf_seek_name(p, want), want, WF_HEAD_ROOM);
 		wf_unlock(&t->lock);
 		wf_trunk_kick(t);
 	}

@@ -2,6 +2,9 @@
  *
  * Short payloads are copied into the stream and are done (send_now). Else the remote keeps a struct wf_rsend, which lies in a departure beside the
  * request; both are covered by wf_user_lock. The remote wants the payload in pieces that stay: what is not one block is copied into one first.
+ *
+ * What is sent unasked goes from where it lies, and is copied when it has been written: then its sender is done, while the other end still reads. The copy stays until the
+ * other end has acknowledged it, at most as much as its window. A buffer that was handed over needs no copy.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +21,8 @@ struct wf_departure {
 	struct weft_req *req;           /* under wf_user_lock */
 	struct wf_trunk *trunk;
 	const char *data;
-	struct weft_buf *flat;          /* a copy of what was not in one piece */
+	struct weft_buf *flat;          /* a copy, or a buffer that was handed over */
+	uint16_t kind;                  /* what it is done with: as that one's, if its request is over before */
 	struct wf_departure *next_free;
 	unsigned char head[WF_WIRE_PROTO + WF_HEAD_ROOM];
 };
@@ -65,13 +69,14 @@ int wf_depart_lives(weft_id id)
 }
 
 /* What the frame says; @d->data is set by the caller. */
-static void describe(struct wf_departure *d, struct wf_trunk *t, const struct outgoing *o, int8_t prio)
+static void describe(struct wf_departure *d, struct wf_trunk *t, const struct outgoing *o)
 {
 	struct wf_rsend *s = &d->s;
 
 	d->trunk = t;
 	d->req = NULL;
 	d->flat = NULL;
+	d->kind = WF_POOLED;
 	memset(s, 0, sizeof(*s));
 	s->to = (uint32_t)o->id;
 	s->from = (uint32_t)atomic_load_explicit(&o->from->id, memory_order_relaxed);
@@ -79,7 +84,7 @@ static void describe(struct wf_departure *d, struct wf_trunk *t, const struct ou
 	s->tag = o->tag;
 	s->context = o->context;
 	s->len = o->len;
-	s->prio = prio;
+	s->prio = o->prio;
 	s->user = d;
 	if (o->allow & WF_TAIL_FOREIGN) {
 		uint64_t proto = wf_ctx_of_text(o->from->proto->name);
@@ -103,8 +108,10 @@ static void buffer_done(struct weft_buf *b, uint16_t kind)
 int wf_depart_now(struct outgoing *o)
 {
 	unsigned char flat[WF_INLINE_MOST];
+	enum { GOES, HELD, HELD_FIRST } held = GOES;
 	struct wf_departure d;
 	struct wf_trunk *t;
+	weft_time now;
 	int r;
 
 	if (o->len > sizeof(flat))
@@ -112,7 +119,7 @@ int wf_depart_now(struct outgoing *o)
 	r = trunk_of(o->id, &t);
 	if (r < 0)
 		return r;
-	describe(&d, t, o, 0);
+	describe(&d, t, o);
 	d.s.flags = WF_SEND_NOW;
 	d.data = o->buf ? o->buf->data : o->mem.plain;
 	if (!o->buf && o->mem.kind != WF_MEM_PLAIN) {
@@ -122,10 +129,18 @@ int wf_depart_now(struct outgoing *o)
 			return weft_fail(-EINVAL, "op.layout gave no pieces");
 		d.data = (char *)flat;
 	}
+	now = wf_now();
 	wf_lock(&t->lock);
-	r = wf_remote_send(&t->remote, &d.s, wf_now());
+	r = wf_remote_send(&t->remote, &d.s, now);
+	if (r == WEFT_DONE && wf_trunk_holds(t, o->len + WF_COST, now)) {
+		held = t->held == o->len + WF_COST ? HELD_FIRST : HELD;
+	}
 	wf_unlock(&t->lock);
-	wf_trunk_turn(t);
+	if (held == HELD_FIRST)
+		wf_trunk_held(t, now);
+	else if (!held)
+		wf_trunk_turn(t);
+	atomic_store_explicit(&t->sent, held ? now : wf_now(), memory_order_relaxed);
 	if (r != WEFT_DONE)
 		return r == -EAGAIN ? -ENOBUFS : r;
 	if (o->buf)
@@ -146,7 +161,7 @@ static struct wf_departure *get_locked(void)
 static void put_locked(struct wf_departure *d)
 {
 	if (d->flat)
-		wf_buf_release(d->flat);
+		buffer_done(d->flat, d->kind);
 	d->flat = NULL;
 	d->next_free = free_departures;
 	free_departures = d;
@@ -202,7 +217,7 @@ int wf_depart(struct outgoing *o, struct weft_req *r)
 		wf_unlock(&wf_user_lock);
 		return weft_fail(-ENOMEM, "no memory for a send to another host");
 	}
-	describe(d, t, o, r->prio);
+	describe(d, t, o);
 	d->s.flags = flags_of(r);
 	d->data = o->buf ? o->buf->data : o->mem.plain;
 	if (!o->buf && o->mem.kind != WF_MEM_PLAIN)
@@ -229,6 +244,50 @@ int wf_depart(struct outgoing *o, struct weft_req *r)
 	wf_unlock(&wf_user_lock);
 	wf_trunk_turn(t);
 	return err < 0 ? err : 0;
+}
+
+/* [wf_user_lock, trunk.lock] Nobody reads from its memory now, and from @copy's from now on: the request, which is over; NULL: it was before. */
+static struct weft_req *move_locked(struct wf_departure *d, struct weft_buf *copy)
+{
+	struct weft_req *r = d->req;
+
+	if (!r)
+		return NULL;
+	if (r->buf) {
+		d->flat = r->buf;
+		d->kind = r->a.kind;
+		r->buf = NULL;
+	} else if (!d->flat) {
+		d->flat = copy;
+		d->data = copy->data;
+	}
+	d->req = NULL;
+	return r;
+}
+
+void wf_depart_written(struct wf_trunk *t, struct wf_rsend *s)
+{
+	struct wf_departure *d = wf_of(s, struct wf_departure, s);
+	struct weft_buf *copy = NULL;
+	struct weft_req *r = d->req;            /* pinned, it is not told to be over: nobody else changes d->req */
+	bool ours = !r || r->buf || d->flat, over;
+
+	if (!ours && wf_buf_alloc(s->len, &copy) == 0)
+		memcpy(copy->data, d->data, s->len);
+	wf_lock(&wf_user_lock);
+	wf_lock(&t->lock);
+	r = wf_remote_kept(&t->remote, s) && (ours || copy) ? move_locked(d, copy) : NULL;
+	over = s->state == WF_S_OVER;
+	wf_unlock(&t->lock);
+	if (r && !ours)
+		copy = NULL;
+	if (r)
+		end_locked(r, 0);
+	wf_unlock(&wf_user_lock);
+	if (copy)
+		wf_buf_release(copy);
+	if (over)
+		wf_trunk_kick(t);               /* SENT waits to be told */
 }
 
 void wf_depart_sent(struct wf_rsend *s, int err)

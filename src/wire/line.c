@@ -29,6 +29,7 @@ static struct wf_node lines;                    /* all of them */
 static struct wf_node over;                     /* those to be buried */
 static _Atomic uint32_t strangers, overs;       /* hints */
 static struct wf_quiet quiet;                   /* under lines_lock */
+static _Atomic uint64_t rounds;                 /* of wf_lines_retry */
 
 struct wf_line *wf_line_new(struct wf_rail *rail)
 {
@@ -65,7 +66,8 @@ static void shake_over(struct wf_line *l)
 void wf_line_free(struct wf_line *l)
 {
 	wf_lock(&lines_lock);
-	wf_list_del(&l->all);
+	if (wf_list_has(&l->all))
+		wf_list_del(&l->all);
 	wf_unlock(&lines_lock);
 	shake_over(l);
 	wf_sealer_fini(&l->seal);
@@ -159,6 +161,7 @@ static int seal_body(struct wf_line *l, uint8_t **to)
 /* [writing] The next pieces to send, if there is something: 1, 0 or an error. */
 static int gather_locked(struct wf_line *l)
 {
+	struct wf_rsend *keep = NULL;
 	uint8_t *to;
 	int r;
 
@@ -169,10 +172,15 @@ static int gather_locked(struct wf_line *l)
 		return r < 0 ? r : 1;
 	}
 	wf_lock(&l->trunk->lock);
-	if (l->filled)
+	if (l->filled) {
+		if (l->fill.send && wf_remote_keep(l->fill.send))
+			keep = l->fill.send;
 		wf_remote_wrote(&l->trunk->remote, l->of, wf_now());
+	}
 	l->filled = wf_remote_fill(&l->trunk->remote, l->of, &l->fill, wf_now()) == 1;
 	wf_unlock(&l->trunk->lock);
+	if (keep)
+		wf_depart_written(l->trunk, keep);
 	if (!l->filled)
 		return 0;
 	if (l->seal.end.mode == WF_MODE_FULL && !l->sealed && !(l->sealed = malloc(SEALED_ROOM)))
@@ -653,6 +661,7 @@ static void bury(struct wf_line *l)
 static bool alone(struct wf_line *l)
 {
 	struct wf_trunk *t = l->trunk;
+	bool nobody;
 
 	if (t) {
 		wf_lock(&t->lock);
@@ -661,7 +670,36 @@ static bool alone(struct wf_line *l)
 				t->lines[i] = NULL;
 		wf_unlock(&t->lock);
 	}
-	return !atomic_load_explicit(&l->users, memory_order_acquire);
+	wf_lock(&lines_lock);
+	nobody = !atomic_load_explicit(&l->users, memory_order_acquire);
+	if (nobody)
+		wf_list_del(&l->all);           /* nor by wf_lines_retry */
+	wf_unlock(&lines_lock);
+	return nobody;
+}
+
+void wf_lines_retry(void *cookie)
+{
+	uint64_t round = atomic_fetch_add_explicit(&rounds, 1, memory_order_relaxed) + 1;
+	struct wf_line *l;
+
+	(void)cookie;
+	do {
+		l = NULL;
+		wf_lock(&lines_lock);
+		for (struct wf_node *n = lines.next; n && n != &lines && !l; n = n->next)
+			if (wf_of(n, struct wf_line, all)->round < round)
+				l = wf_of(n, struct wf_line, all);
+		if (l) {
+			l->round = round;
+			atomic_fetch_add_explicit(&l->users, 1, memory_order_relaxed);
+		}
+		wf_unlock(&lines_lock);
+		if (l) {
+			wf_line_write(l);
+			atomic_fetch_sub_explicit(&l->users, 1, memory_order_release);
+		}
+	} while (l);
 }
 
 int wf_lines_bury(void)

@@ -1,6 +1,6 @@
 /* rails.c - the rails of this process, who looks at them, and where the others are.
  *
- * One rail now, on the address by which the host is listed. Each process listens on the port that its place in the list gives it, so nobody has to be asked
+ * One rail, on the address by which the host is listed, or where the knob rails says. Each process listens on the port that its place in the list gives it, so nobody has to be asked
  * where it is.
  */
 #include <errno.h>
@@ -10,11 +10,14 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/knob.h"
 #include "base/log.h"
+#include "net/choose.h"
 #include "secure/key.h"
 #include "port/lead.h"
 #include "port/listener.h"
 #include "wire/hosts.h"
+#include "wire/ping.h"
 #include "wire/wire.h"
 
 #define BUDGET 64                       /* events of one look */
@@ -39,12 +42,22 @@ int wf_host_addr(uint32_t process, struct weft_addr *ret_addr)
 	return r < 0 ? r : rail->driver->slots.addr_parse(text, ret_addr);
 }
 
+uint32_t wf_hosts_abroad(void)
+{
+	uint32_t first, last, all = wf_hosts_count(&map);
+
+	wf_hosts_near(&map, (uint32_t)(wf_process_id >> 32), &first, &last);
+	all -= last - first + 1;
+	return all ? all : 1;
+}
+
 static int poll(bool spins)
 {
 	weft_time now;
 	int n, r, cancel;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);        /* drivers call what threads are cancelled in */
+	wf_trunks_flush();
 	r = wf_rail_poll(rail, BUDGET, spins ? WEFT_POLL_SPIN : 0);
 	now = wf_now();
 	wf_trunks_turn(now);
@@ -76,17 +89,26 @@ static struct wf_route_ops ops = {
 	.poll = poll,
 	.arm = arm,
 	.next = wf_trunks_next,
+	.asked = wf_ping_asked,
 };
 
-static enum wf_mode mode(void)
+/* What the rail of this process is called, and what it is told: on the adapter of the address by which the host is listed, unless the knob says another. */
+static int name_rail(uint32_t process, char *ret_name, size_t n, char *ret_options, size_t m)
 {
-	const char *text = getenv("WEFT_SECURE");
+	const char *text = wf_knob_text(WF_KNOB_RAILS);
+	unsigned port = wf_hosts_port(&map, process);
+	struct wf_choice choice = { .driver = wf_driver_at(0) };        /* the first built in is the one that every machine has */
+	int r;
 
-	if (text && !strcmp(text, "auth"))
-		return WF_MODE_AUTH;
-	if (text && !strcmp(text, "sum"))
-		return WF_MODE_SUM;
-	return WF_MODE_FULL;
+	snprintf(choice.adapter, sizeof(choice.adapter), "%s", wf_hosts_adapter(&map, process));
+	if (*text) {
+		r = wf_rails_choose(text, &choice, 1);
+		if (r != 1)
+			return r < 0 ? r : weft_fail(-EINVAL, "knob rails: '%s' means %d adapters, and this version uses one", text, r);
+	}
+	snprintf(ret_name, n, "%s:%s", choice.driver->name, choice.adapter);
+	snprintf(ret_options, m, "%s.ports=%u-%u", wf_driver_at(0)->name, port, port);
+	return 0;
 }
 
 int wf_wire_join(uint32_t process, const char *hosts, uint32_t base, const struct wf_key *key, const uint8_t job[16])
@@ -103,15 +125,14 @@ int wf_wire_join(uint32_t process, const char *hosts, uint32_t base, const struc
 	r = wf_random_fill(&(struct wf_random){ 0 }, self.incarnation, sizeof(self.incarnation));
 	if (r < 0)
 		return r;
-	r = wf_endpoint_init(&wf_endpoint, key, job, &self, mode());
+	r = wf_endpoint_init(&wf_endpoint, key, job, &self, (enum wf_mode)(WF_MODE_FULL + wf_knob(WF_KNOB_SECURE)));
 	if (r < 0)
 		return r;
 	wf_hosts_near(&map, process, &first, &last);
 	wf_peers_near(first, last);
-	/* The first driver built in is the one that every machine has. */
-	snprintf(name, sizeof(name), "%s:%s", wf_driver_at(0)->name, wf_hosts_adapter(&map, process));
-	snprintf(options, sizeof(options), "%s.ports=%u-%u", wf_driver_at(0)->name, wf_hosts_port(&map, process), wf_hosts_port(&map, process));
-	r = wf_rail_open(name, options, &wf_line_upcalls, NULL, NULL, &rail);
+	r = name_rail(process, name, sizeof(name), options, sizeof(options));
+	if (r == 0)
+		r = wf_rail_open(name, options, &wf_line_upcalls, wf_lines_retry, NULL, &rail);
 	if (r < 0)
 		return r;
 	r = wf_lead_init();
@@ -121,6 +142,9 @@ int wf_wire_join(uint32_t process, const char *hosts, uint32_t base, const struc
 	}
 	ops.fd = rail->fd;
 	wf_hosts = &ops;
+	wf_roots.near_first = first;
+	wf_roots.near_last = last;
+	wf_trunks_show(&wf_roots);
 	wf_log(WF_INFO, "process %u is reached at %s", process, text);
 	return 0;
 }
@@ -138,6 +162,7 @@ bool wf_wire_leave(weft_time until)
 		if (poll(false) == 0)
 			wf_nap(100000);
 	wf_hosts = NULL;
+	wf_roots.trunks = wf_roots.near_first = 0;
 	wf_trunks_free();
 	wf_rail_close(rail);
 	rail = NULL;

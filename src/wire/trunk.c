@@ -7,18 +7,26 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/knob.h"
 #include "base/log.h"
 #include "port/host.h"
 #include "port/lead.h"
 #include "port/open.h"
 
 #define PROCESSES 1024u                 /* a page of the table */
+#define WINDOW_MOST (1u << 20)          /* fills a line of 10 GB/s for 100 us */
+#define ROW 4u                          /* short sends one upon the other: more are likely */
+#define ROW_GAP 2000                    /* ns between two of them */
+#define HELD_MOST (8u << 10)            /* bytes that wait for company */
+#define HELD_TIME 20000                 /* ns, while more come */
+#define HELD_LONG (100 * 1000)          /* ns, when none comes any more and its sender does not wait */
 #define FIRST (30 * WEFT_S)             /* hosts are not started all at once */
 
 static _Atomic(struct wf_trunk *) trunks[PROCESSES];
 static _Atomic uint32_t most;           /* the highest number with a trunk */
 static struct wf_lock make_lock;
 static _Atomic weft_time next = WEFT_FOREVER;   /* the earliest wake of all, or earlier */
+static _Atomic uint32_t holding;                /* a hint: trunks may hold something */
 
 static const struct wf_remote_ops ops = { .send_pieces = wf_depart_pieces, .land_pieces = wf_arrive_pieces };
 
@@ -32,9 +40,17 @@ uint32_t wf_trunks_most(void)
 	return atomic_load_explicit(&most, memory_order_relaxed);
 }
 
+/* What a process of another host may send unasked: of a quarter of the budget its share. */
+static uint64_t window(void)
+{
+	uint64_t share = (uint64_t)wf_knob(WF_KNOB_BUDGET) / 4 / wf_hosts_abroad();
+
+	return share < WINDOW_MOST ? share : WINDOW_MOST;       /* the remote has a floor */
+}
+
 static struct wf_trunk *make_locked(uint32_t process)
 {
-	struct wf_remote_conf conf = { .me = (uint32_t)(wf_process_id >> 32), .them = process, .rails = 1, .ops = &ops, .deadline = FIRST };
+	struct wf_remote_conf conf = { .me = (uint32_t)(wf_process_id >> 32), .them = process, .rails = 1, .ops = &ops, .deadline = FIRST, .window = window() };
 	struct wf_trunk *t = calloc(1, sizeof(*t));
 
 	if (!t)
@@ -188,15 +204,54 @@ void wf_trunk_turn(struct wf_trunk *t)
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);        /* drivers call what threads are cancelled in */
 	do {
+		weft_time now = wf_now();
+
 		acts.n = 0;
 		wf_lock(&t->lock);
-		wf_remote_acts(&t->remote, wf_now(), &acts);
+		t->held = 0;
+		t->written = now;
+		wf_remote_acts(&t->remote, now, &acts);
 		news |= wake_news(t);
 		wf_unlock(&t->lock);
 	} while (wf_trunk_do(t, &acts, NULL) || acts.n == WF_ACTS);
 	pthread_setcancelstate(cancel, NULL);
 	if (news)
 		wf_trunks_by(atomic_load_explicit(&t->wake, memory_order_relaxed));
+}
+
+/* Who sends many short ones in a row pays one system call for all of them: they wait until there are HELD_MOST bytes or HELD_TIME is over, which the next one finds out, or their
+ * sender waits for something (wf_trunks_flush), or HELD_LONG is over, which who watches the rails finds out. One that comes alone never waits. */
+bool wf_trunk_holds(struct wf_trunk *t, size_t len, weft_time now)
+{
+	if (now - atomic_load_explicit(&t->sent, memory_order_relaxed) > ROW_GAP) {
+		t->rows = t->row >= 2 * ROW;
+		t->row = 0;
+		return false;
+	}
+	if ((++t->row < ROW && !t->rows) || t->held + len > HELD_MOST || now - t->written > HELD_TIME)
+		return false;
+	t->held += (uint32_t)len;
+	return true;
+}
+
+void wf_trunk_held(struct wf_trunk *t, weft_time now)
+{
+	atomic_store_explicit(&t->due, true, memory_order_relaxed);
+	atomic_store_explicit(&holding, 1, memory_order_relaxed);
+	wf_trunks_by(now + HELD_LONG);
+}
+
+void wf_trunks_flush(void)
+{
+	if (wf_likely(!atomic_load_explicit(&holding, memory_order_relaxed)))
+		return;
+	atomic_store_explicit(&holding, 0, memory_order_relaxed);
+	for (uint32_t i = 1; i <= wf_trunks_most(); i++) {
+		struct wf_trunk *t = wf_trunk_at(i);
+
+		if (t && atomic_load_explicit(&t->due, memory_order_relaxed) && atomic_exchange_explicit(&t->due, false, memory_order_relaxed))
+			wf_trunk_turn(t);
+	}
 }
 
 void wf_trunk_kick(struct wf_trunk *t)
@@ -248,6 +303,13 @@ bool wf_trunks_close(bool begin)
 		all &= atomic_load_explicit(&t->closed, memory_order_relaxed);
 	}
 	return all;
+}
+
+void wf_trunks_show(struct wf_roots *roots)
+{
+	roots->trunks = (uintptr_t)trunks;
+	roots->trunks_most = PROCESSES;
+	roots->trunk_remote = offsetof(struct wf_trunk, remote);
 }
 
 void wf_trunks_free(void)

@@ -10,7 +10,7 @@
  *
  * Threads  Any thread sends: it takes the trunk's lock, and writes what is to be written itself unless another thread is at it. One thread at a time polls a
  *          rail and is thus the only reader of its lines; `reading` keeps readers of two rails apart, so that messages are delivered in order.
- * Locks    doors, wf_user_lock > line.writing (only tried) > trunk.lock > the leaves of mem. trunk.reading > all of them.
+ * Locks    doors, wf_user_lock > trunk.lock > the leaves of mem. trunk.reading > all of them. line.writing is only tried by who holds another: all but reading may be taken under it.
  * Life     Made on first use or when the other calls; never unmapped before the process leaves the job.
  */
 #ifndef WF_WIRE_TRUNK_H
@@ -39,6 +39,7 @@ struct wf_line {
 	bool mine;                              /* begun here */
 	struct wf_node all;                     /* under lines_lock */
 	struct wf_node over;                    /* under lines_lock: to be buried */
+	uint64_t round;                         /* under lines_lock: of wf_lines_retry */
 	weft_time since;
 
 	/* the reader's */
@@ -78,7 +79,11 @@ struct wf_trunk {
 	/* under lock */
 	struct wf_remote remote;
 	struct wf_line *lines[WF_LANES];        /* by the remote's lane */
-	uint64_t named;                         /* what receives that ask are called */
+	uint64_t owed;                          /* credit, when the budget has room again */
+	uint32_t row;                           /* short sends that came one upon the other */
+	bool rows;                              /* the last row was a long one */
+	uint32_t held;                          /* bytes of them that were not written yet, to go with the next */
+	weft_time written;                      /* when the last of them was */
 	struct wf_session sessions[WF_SESSIONS];
 	uint32_t nsessions;
 	uint8_t incarnation[16];
@@ -87,11 +92,10 @@ struct wf_trunk {
 	_Atomic weft_time wake;
 	_Atomic int err;                        /* its session is over */
 	_Atomic bool due;                       /* acts wait to be carried out */
+	_Atomic weft_time sent;                 /* when the last short send returned; a hint */
 	_Atomic bool closed;                    /* all was said, and BYE */
 	_Atomic bool cared;                     /* somebody here waits for it, or has: its death is to be found out */
 	_Atomic uint32_t keeps;                 /* ports for which the other end keeps messages */
-	/* the reader's */
-	uint64_t owed;                          /* credit, when the budget has room again */
 };
 
 /* [any] The trunk to @process, made if it is not there. NULL: no such process, or no memory. */
@@ -104,10 +108,14 @@ void wf_trunk_turn(struct wf_trunk *t);
 bool wf_trunk_do(struct wf_trunk *t, struct wf_acts *acts, struct wf_line *line);      /* @line: they came by it. True: the remote may want more done */
 
 weft_time wf_trunks_next(void);                         /* when one of them is to be looked at */
+bool wf_trunk_holds(struct wf_trunk *t, size_t len, weft_time now);     /* [trunk.lock] a short one was sent: it may wait for the next one a little */
+void wf_trunk_held(struct wf_trunk *t, weft_time now);  /* [any, no lock] it does: somebody sees to it */
+void wf_trunks_flush(void);                             /* [any, no lock] what waits for company goes */
 void wf_trunks_by(weft_time when);                      /* [any] then at the latest; who sleeps longer is woken */
 void wf_trunks_turn(weft_time now);                     /* those whose time has come */
 bool wf_trunks_close(bool begin);                       /* [leaving] false: some have not ended yet */
 void wf_trunks_free(void);
+void wf_trunks_show(struct wf_roots *roots);            /* where they are, for who looks from outside */
 
 /* line.c */
 struct wf_line *wf_line_new(struct wf_rail *rail);      /* NULL: no memory */
@@ -116,6 +124,7 @@ int wf_line_call(struct wf_line *l);                    /* its lane is up: begin
 void wf_line_listen(struct wf_line *l);
 void wf_line_write(struct wf_line *l);                  /* [any] */
 void wf_line_end(struct wf_line *l);                    /* [any] its lane is over or given up; buried later, by who polls */
+void wf_lines_retry(void *cookie);                      /* [polls, no lock] writers found the rail busy: all lines once more */
 int wf_lines_bury(void);                                /* [polls, no lock] how many */
 void wf_lines_look(weft_time now);                      /* [polls] handshakes that take too long end */
 bool wf_lines_end_all(void);                            /* [leaving] false: there are none */
@@ -126,6 +135,7 @@ void wf_arrive_act(struct wf_trunk *t, struct wf_act *a, struct wf_line *line);
 
 /* depart.c */
 void wf_depart_sent(struct wf_rsend *s, int err);
+void wf_depart_written(struct wf_trunk *t, struct wf_rsend *s);         /* [no trunk.lock] wf_remote_keep said so: done, as far as its sender is concerned */
 int wf_depart_pieces(const struct wf_rsend *s, uint64_t at, struct iovec *ret_iov, int max);
 int wf_arrive_pieces(const struct wf_landing *l, uint64_t at, struct iovec *ret_iov, int max);
 
@@ -133,5 +143,6 @@ int wf_arrive_pieces(const struct wf_landing *l, uint64_t at, struct iovec *ret_
 extern struct wf_endpoint wf_endpoint;                  /* this process, as its handshakes say */
 struct wf_rail *wf_rail_to(const struct wf_trunk *t, uint32_t rail);
 int wf_host_addr(uint32_t process, struct weft_addr *ret_addr);         /* of another process; -ESRCH */
+uint32_t wf_hosts_abroad(void);                         /* how many processes are on other hosts; 1 at least */
 
 #endif

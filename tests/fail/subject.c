@@ -3,6 +3,7 @@
  *   hang          in a job of two: each waits for a message that the other never sends
  *   send          in a job of two: rank 0 waits in a synchronous send that nobody receives
  *   cross         in a job of two: each waits in a send that the other never receives: a large one, and one behind a full mailbox
+ *   probe         in a job of two: rank 0 probes for a message that the other never sends, 1 for any at all
  *   alone         a job of one with a named port, a posted receive and messages; then computes
  *   busy          in a job of two: traffic as fast as it goes, ports opened and closed, until killed
  *   fake VERSION  shows a board of another version
@@ -103,6 +104,14 @@ static int cross(void)
 		;
 	ready();
 	return me == 0 ? weft_send(NULL, peer, 800, x, sizeof(x), WEFT_FOREVER) : weft_send(NULL, peer, 802, x, 16, WEFT_FOREVER);
+}
+
+static int probe(void)
+{
+	weft_id peer = meet();
+
+	ready();
+	return weft_probe(NULL, me == 0 ? WEFT(op, .peer = peer, .tag = 600) : WEFT(op, .peer = WEFT_ANY, .tag = WEFT_ANY_TAG), WEFT_FOREVER, NULL, NULL);
 }
 
 static int alone(void)
@@ -209,6 +218,8 @@ int main(int argc, char **argv)
 		return send_to_nobody();
 	if (!strcmp(what, "cross"))
 		return cross();
+	if (!strcmp(what, "probe"))
+		return probe();
 	if (!strcmp(what, "alone"))
 		return alone();
 	if (!strcmp(what, "busy"))

@@ -179,6 +179,10 @@ TEST(init_refuses_options_that_make_no_sense)
 	REFUSED(-EINVAL, weft_init(WEFT(init_opts, .knobs = "spin_ns=often")));
 	REFUSED(-ENOENT, weft_init(WEFT(init_opts, .knobs = "no_such_knob=1")));
 	REFUSED(-ERANGE, weft_init(WEFT(init_opts, .knobs = "spin_ns=-1")));
+	REFUSED(-EINVAL, weft_init(WEFT(init_opts, .knobs = "secure=ful")));
+	REFUSED(-EINVAL, weft_init(WEFT(init_opts, .knobs = "secure=full+")));
+	REFUSED(-EINVAL, weft_init(WEFT(init_opts, .knobs = "secure=1")));
+	REFUSED(-EINVAL, weft_init(WEFT(init_opts, .knobs = "secure=")));
 	later.more[3] = 1;
 	REFUSED(-E2BIG, weft_init(&later.now));
 	all_answer_without_a_job(-ENOTCONN);    /* none of these was counted */
@@ -187,6 +191,33 @@ TEST(init_refuses_options_that_make_no_sense)
 	CHECK_OK(weft_fini(WEFT_FOREVER));
 	setup();
 	teardown();
+}
+
+TEST(knobs_that_are_words_or_texts_are_told_as_they_were_set)
+{
+	char text[16], long_text[200] = "rails=", was[160] = "x";
+
+	CHECK_OK(weft_init(WEFT(init_opts, .knobs = "secure=sum rails=net:left")));
+	CHECK_EQ(weft_knob_get("secure", text, sizeof(text)), 3);
+	CHECK(!strcmp(text, "sum"));
+	CHECK_EQ(weft_knob_get("rails", text, sizeof(text)), 8);
+	CHECK(!strcmp(text, "net:left"));
+	REFUSED(-EROFS, weft_knob_set("secure", "full"));
+	REFUSED(-EROFS, weft_knob_set("rails", "net:right"));
+	CHECK_OK(weft_fini(WEFT_FOREVER));
+	CHECK_OK(weft_init(NULL));                      /* they are as at the beginning */
+	CHECK_EQ(weft_knob_get("secure", text, sizeof(text)), 4);
+	CHECK(!strcmp(text, "full"));
+	CHECK_OK(weft_knob_get("rails", was, sizeof(was)));
+	CHECK(!*was);
+	CHECK_OK(weft_fini(WEFT_FOREVER));
+	memset(long_text + 6, 'x', 127);
+	CHECK_OK(weft_init(WEFT(init_opts, .knobs = long_text)));
+	CHECK_EQ(weft_knob_get("rails", was, sizeof(was)), 127);
+	CHECK(!strcmp(was, long_text + 6));
+	CHECK_OK(weft_fini(WEFT_FOREVER));
+	long_text[6 + 127] = 'x';
+	REFUSED(-ERANGE, weft_init(WEFT(init_opts, .knobs = long_text)));
 }
 
 TEST(knobs_refuse_unknown_names_and_impossible_values)

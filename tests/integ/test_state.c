@@ -362,6 +362,37 @@ TEST(a_thread_that_waits_for_several_is_shown_once_for_each)
 	job_end();
 }
 
+static void probe_for(void *arg)
+{
+	CHECK_OK(weft_probe(NULL, WEFT(op, .peer = *(weft_id *)arg, .tag = 1), WEFT_FOREVER, NULL, NULL));
+}
+
+TEST(who_probes_is_shown_with_whom_and_which_tag_it_names)
+{
+	weft_id whom[2];
+	struct mate mate;
+	uint64_t v = 1;
+
+	job_begin(0);
+	whom[0] = weft_self();
+	whom[1] = WEFT_ANY;
+	mate_start(&mate);
+	for (int any = 0; any < 2; any++) {
+		mate_begin(&mate, probe_for, &whom[any]);
+		if (any)
+			EVENTUALLY(state_count(WEFT_STATE_WAITER, mate.id, mate.id, 1, 0, "probes for anyone") == 1);
+		else
+			EVENTUALLY(state_count(WEFT_STATE_WAITER, mate.id, whom[0], 1, 0, "probes at ") == 1);
+		CHECK(state_count(WEFT_STATE_WAITER, 0, 0, 0, 0, "") <= 1);
+		CHECK_OK(weft_send(NULL, mate.id, 1, &v, 8, SOON));
+		mate_wait(&mate);
+		mate_begin(&mate, wait_for, &whom[any]);
+		mate_wait(&mate);
+	}
+	mate_stop(&mate);
+	job_end();
+}
+
 TEST(who_receives_from_anyone_is_shown_with_the_port_it_sleeps_at)
 {
 	weft_id anyone = WEFT_ANY;

@@ -7,7 +7,7 @@
  *     faces    one line per port (by page, so it outlives incarnations): gate, sleeper, and its thread's park word
  *     control  one page per other process: the ring of frames from this process to that one
  *
- * Everything here is written by its process to be read by others, but for the park words (whoever wakes exchanges them), `watched`, and a
+ * Everything here is written by its process to be read by others, but for the park words (whoever wakes exchanges them), `watched`, `asked`, and a
  * control ring's head. The process never reads back what it wrote here: it keeps its own truth. So a faulty neighbour can
  * disturb its own view, wake somebody for nothing, and no more.
  *
@@ -66,6 +66,7 @@ struct wf_board {
 	uint64_t roots[8];                              /* private addresses, for who reads this process's memory: state.c */
 	_Atomic uint32_t slots, faces;                  /* how many may be looked at */
 	_Alignas(WF_PAIR) struct wf_parker bell;        /* the listener's: 1: asleep, write its descriptor */
+	_Alignas(WF_PAIR) _Atomic uint64_t asked;       /* who looks from outside may ask for something: the last question (wire/ping.h). Then it is rung */
 	_Alignas(4096) _Atomic uint64_t slot[WF_SLOTS]; /* 0: nobody; (face + 1) << 12 | generation */
 	_Alignas(4096) struct wf_face face[WF_FACES];
 	struct wf_control control[WF_PROCESSES];        /* by number of who reads it */

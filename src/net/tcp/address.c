@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "net/tcp/tcp.h"
 
@@ -127,6 +128,23 @@ static int rank(const struct ifaddrs *i, const char *adapter, int family, int ne
 	return r;
 }
 
+/* An address that no interface lists may still be this host's, as all of 127.0.0.0/8 is: who can be bound to it has it. */
+static bool bindable(struct tcp_rail *rail, int family, const unsigned char *ip)
+{
+	struct sockaddr_in *v4 = (struct sockaddr_in *)(void *)&rail->here;
+	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP), r;
+
+	if (fd < 0)
+		return false;
+	memset(&rail->here, 0, sizeof(rail->here));
+	rail->here.sin6_family = (sa_family_t)family;
+	memcpy(family == AF_INET ? (void *)&v4->sin_addr : (void *)&rail->here.sin6_addr, ip, family == AF_INET ? 4 : 16);
+	rail->here_len = family == AF_INET ? sizeof(*v4) : sizeof(rail->here);
+	r = bind(fd, (struct sockaddr *)&rail->here, rail->here_len);
+	close(fd);
+	return r == 0;
+}
+
 int wf_tcp_here(struct tcp_rail *rail, const char *adapter)
 {
 	struct ifaddrs *all, *best = NULL;
@@ -149,6 +167,9 @@ int wf_tcp_here(struct tcp_rail *rail, const char *adapter)
 		rail->scope = if_nametoindex(best->ifa_name);
 	}
 	freeifaddrs(all);
+	if (!best && net_family >= 0 && bits == (net_family == AF_INET ? 32 : 128) && (!rail->opt.family || rail->opt.family == net_family) &&
+	    bindable(rail, net_family, ip))
+		return 0;
 	return best ? 0 : weft_fail(-ENODEV, "tcp: no address on '%.40s'", adapter);
 }
 
