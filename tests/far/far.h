@@ -9,7 +9,7 @@
  * says who has come how far: without weft, so that what weft does is not helped along.
  *
  * A process that is to die says so: far_may_die() in the one, before. The parent then wants no verdict of it.
- * A job that takes longer than FAR_LIMIT seconds (40, under a sanitizer 90) has failed; where its threads are is told before it is ended.
+ * A job that takes longer than FAR_LIMIT seconds (40, under a sanitizer 90, more with higher counts) has failed; where its threads are is told before it is ended.
  */
 #ifndef FAR_H
 #define FAR_H
@@ -285,7 +285,8 @@ static inline bool far_broken(const struct far_case *c)
 /* Its exit code; 124: it had to be ended. */
 static inline int far_finish(const struct far_case *c, pid_t job)
 {
-	weft_time until = weft_in(test_env("FAR_LIMIT", TEST_SLOW > 1 ? 90 : 40) * WEFT_S);
+	uint64_t times = test_scaled(100) / 100;
+	weft_time until = weft_in((weft_time)(test_env("FAR_LIMIT", TEST_SLOW > 1 ? 90 : 40) * (times > 1 ? times : 1)) * WEFT_S);
 	int status = 0;
 	pid_t r;
 
