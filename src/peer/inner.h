@@ -139,6 +139,9 @@ void wf_ping_run(struct wf_remote *r);
 void wf_ping_answered(struct wf_remote *r, struct wf_lane *lane, weft_time sent);       /* PONG: @sent is when the PING was */
 uint32_t wf_ping_wants(const struct wf_remote *r);                              /* slots, as a mask */
 
+/* gone.c */
+void wf_gones_run(struct wf_remote *r);
+
 /* landing.c */
 void wf_landing_open(struct wf_remote *r, struct wf_landing *l);
 struct wf_landing *wf_landing_find(struct wf_remote *r, uint64_t token);

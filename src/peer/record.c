@@ -170,6 +170,12 @@ static int control_frame(struct wf_remote *r, const unsigned char *p, struct wf_
 	case WF_WIRE_REVOKE:
 		wf_invite_revoked(r, b);
 		return 0;
+	case WF_WIRE_WATCH:
+	case WF_WIRE_GONE:
+		if (p[0] == WF_WIRE_WATCH && !a)
+			return -EPROTO;
+		add_act(acts, p[0] == WF_WIRE_WATCH ? WF_ACT_WATCH : WF_ACT_GONE)->number = a;
+		return 0;
 	case WF_WIRE_BACKLOG:
 	case WF_WIRE_CLEAR:
 	case WF_WIRE_SEEK:

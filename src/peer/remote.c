@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "peer/inner.h"
 
 #define HELD_LEAST 64u
@@ -57,6 +58,7 @@ void wf_remote_fini(struct wf_remote *r)
 	wf_numbers_fini(&r->sends);
 	wf_numbers_fini(&r->tokens);
 	free(r->ping);
+	free(r->gone);
 	free(r->held);
 }
 
@@ -228,6 +230,8 @@ void wf_remote_acts(struct wf_remote *r, weft_time now, struct wf_acts *acts)
 		wf_arm(r, now + r->conf.deadline / 4);
 		r->dirty |= !r->slots[0].lane;
 	}
+	if (wf_unlikely(r->ngone || r->gone_lost) && !r->err)
+		wf_gones_run(r);
 	while (!r->err && (r->dirty || now >= r->wake)) {
 		r->dirty = false;
 		if (r->seek_refused && r->out[0]->rt.acked == r->out[0]->rt.tail) {

@@ -133,6 +133,8 @@ enum wf_act_kind {
 	WF_ACT_SEEK,                    /* want, for (to, context): wf_remote_seek_next, _offer or _sought */
 	WF_ACT_BACKLOG,                 /* the other end keeps messages for (to, context): wf_remote_seek for what is posted. err -EAGAIN: for any */
 	WF_ACT_CLEAR,                   /* no longer */
+	WF_ACT_WATCH,                   /* id @number of this process is to be told gone when it is: wf_remote_say_gone */
+	WF_ACT_GONE,                    /* id @number of the other process is no more, and all it sent was given; 0: wf_remote_watch for all anew */
 	WF_ACT_SENT,                    /* send is over: err */
 	WF_ACT_LANDED,                  /* landing is complete, or will never be: err. To be closed */
 	WF_ACT_LAND_CLOSED,             /* nothing writes into landing any more */
@@ -348,6 +350,10 @@ struct wf_remote {
 	struct wf_node landings, landed, land_closed;
 	struct wf_held **held;                  /* by number */
 	uint32_t nheld, held_size;
+	uint32_t *gone;                         /* ids to be told gone, the first gone_marked of them when gone_mark is acknowledged */
+	uint32_t ngone, gone_size, gone_marked;
+	bool gone_lost;                         /* there was no memory for one */
+	uint64_t gone_mark[WF_STREAMS];
 	struct wf_ping *ping;                   /* the last measurement; NULL: there was none */
 	/* for checks and state */
 	uint64_t counted_moves, counted_resent, counted_chunks_again, counted_suspects, counted_dropped, counted_invited;
@@ -410,6 +416,11 @@ void wf_remote_freed(struct wf_remote *r, uint64_t cost);               /* of MS
 void wf_remote_window(struct wf_remote *r, uint64_t bytes);             /* another share; what was promised holds */
 void wf_remote_clog(struct wf_remote *r, uint32_t to, uint64_t context, bool on);       /* one port keeps too much of the window; no longer */
 void wf_remote_care(struct wf_remote *r, int more);                     /* operations that wait for this process: +1, -1 */
+
+/* ---- ids ---- */
+
+void wf_remote_watch(struct wf_remote *r, uint32_t id);                 /* its end, there, is to be told: GONE */
+void wf_remote_say_gone(struct wf_remote *r, uint32_t id);              /* one of this process is no more; told behind everything that was sent before */
 
 /* ---- lanes ---- */
 

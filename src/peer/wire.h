@@ -49,7 +49,9 @@ enum wf_wire_class { WF_WIRE_LANE = 1, WF_WIRE_CONTROL, WF_WIRE_DATA };
 	X(REVOKE,   40,    16,    16, CONTROL)  /* token @8: the invitation holds no longer */                                                 \
 	X(BYE,      41,     8,     8, CONTROL)  /* error @4: nothing will follow */                                                            \
 	X(AGAIN,    42,    32,    32, CONTROL)  /* send @8, from @16, to @24: these bytes are to come once more */                             \
-	X(CLOG,     43,    16,    16, CONTROL)  /* flags 1 or 0; to @4, context @8: announce to that port, whatever the credit; or no longer */
+	X(CLOG,     43,    16,    16, CONTROL)  /* flags 1 or 0; to @4, context @8: announce to that port, whatever the credit; or no longer */ \
+	X(WATCH,    44,    16,    16, CONTROL)  /* id @4 of the one who reads this: its end is to be told */                                   \
+	X(GONE,     45,    16,    16, CONTROL)  /* id @4 of the one who wrote this is not, or no more; 0: ask again for all */
 
 enum wf_wire_type {
 #define X(name, type, fixed, most, class) WF_WIRE_##name = type,

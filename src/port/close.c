@@ -299,6 +299,8 @@ int wf_port_end(struct weft_port *p, weft_time until)
 	if (!context) {
 		if (wf_peers_on() && atomic_exchange_explicit(&p->face->watched, 0, memory_order_relaxed))
 			wf_host_tell_ended(id);
+		if (wf_hosts)
+			wf_hosts->ended(id);
 		wf_id_ended(id, atomic_load_explicit(&p->watched, memory_order_relaxed));
 	}
 	wf_port_listed(p, false);

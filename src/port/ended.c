@@ -190,6 +190,38 @@ void wf_ids_look(uint32_t process)
 	} while (l.n == LOOK_MOST);             /* those are named by nobody any more: it ends */
 }
 
+struct naming {
+	struct ending who;
+	bool named;
+};
+
+static void look_for(struct weft_port *p, void *arg)
+{
+	struct naming *x = arg;
+
+	if (x->named)
+		return;
+	wf_port_enter(p);
+	for (struct weft_match_entry *e = p->proto ? NULL : wf_first(p, WEFT_MATCH_WANTS); e && !x->named; e = wf_next(p, e)) {
+		struct wf_head h;
+
+		memcpy(&h, e->head, sizeof(h));
+		x->named = concerns(&x->who, h.src);
+	}
+	for (uint32_t i = 0; p->members && i < p->members->count && !x->named; i++)
+		x->named = concerns(&x->who, atomic_load_explicit(&p->members->ids[i], memory_order_relaxed));
+	x->named |= p->probing;         /* for whom is its own affair */
+	wf_port_leave(p);
+}
+
+bool wf_process_named(uint32_t process)
+{
+	struct naming x = { .who = { .id = (weft_id)process << 32, .mask = UINT64_MAX << 32 } };
+
+	wf_port_each(look_for, &x);
+	return x.named;
+}
+
 void wf_process_ended(uint32_t process)
 {
 	ended((struct ending){ .id = (weft_id)process << 32, .mask = UINT64_MAX << 32 });

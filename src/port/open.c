@@ -9,6 +9,7 @@
 #include "port/inway.h"
 #include "port/op.h"
 #include "port/proto.h"
+#include "port/route.h"
 #include "port/self.h"
 #include "port/table.h"
 
@@ -159,6 +160,8 @@ static bool lives(weft_id id)
 {
 	if (id >> 32 == wf_process_id >> 32)
 		return wf_id_lives(id);
+	if (wf_abroad(id))
+		return wf_hosts->watch(id) == 0;
 	return !wf_peers_on() || wf_far_watch(id) == 0;
 }
 

@@ -22,7 +22,7 @@ static inline int wf_watch(weft_id src)
 		return 0;
 	p = wf_port_by_id(src);
 	if (wf_unlikely(!p) && wf_abroad(src))
-		return wf_hosts->lives(src);
+		return wf_hosts->watch(src);
 	if (wf_unlikely(!p) && wf_peers_on() && src >> 32 != wf_process_id >> 32)
 		return wf_far_watch(src);
 	if (wf_unlikely(!p || atomic_load_explicit(&p->id, WF_DEPENDS) != src))

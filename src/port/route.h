@@ -17,6 +17,10 @@ struct wf_route_ops {
 	/* [any] 0: as far as known @id can be reached; -ESRCH: no such process; -EHOSTUNREACH, -ECONNRESET. */
 	int (*lives)(weft_id id);
 
+	/* [any, a door may be held] As lives, and its end is told: wf_id_ended. */
+	int (*watch)(weft_id id);
+	void (*ended)(weft_id id);                              /* [no lock] one of this process is no more: who watches it is told */
+
 	/* [any] @o goes at once: 0, its buffer has left; -ENOBUFS: not this way; or as lives. */
 	int (*send)(struct outgoing *o);
 	/* [any] The slower way for @r, which describes it. 0, or nothing happened. */

@@ -723,6 +723,12 @@ void wf_arrive_act(struct wf_trunk *t, struct wf_act *a, struct wf_line *line)
 	case WF_ACT_CANCEL:
 		taken_back(t, a->number);
 		break;
+	case WF_ACT_WATCH:
+		wf_watch_asked(t, (uint32_t)a->number);
+		break;
+	case WF_ACT_GONE:
+		wf_watch_gone(t, (uint32_t)a->number);
+		break;
 	case WF_ACT_SEEK:
 		wf_depart_sought(t, a);
 		break;

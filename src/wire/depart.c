@@ -59,11 +59,19 @@ int wf_depart_lives(weft_id id)
 
 	int r = id >> 52 ? weft_fail(-ESRCH, "no thread, process or port of that id") : trunk_of(id, &t);
 
-	if (r == 0 && !atomic_load_explicit(&t->cared, memory_order_relaxed) && !atomic_exchange_explicit(&t->cared, true, memory_order_relaxed)) {
+	if (r == 0 && wf_unlikely(wf_watch_over(t, (uint32_t)id)))
+		return wf_id_fail(-ESRCH, id);
+
+	if (r == 0 && !atomic_load_explicit(&t->cared, memory_order_relaxed)) {
+		bool news;
+
 		wf_lock(&t->lock);
-		wf_remote_care(&t->remote, 1);
+		news = !atomic_exchange_explicit(&t->cared, true, memory_order_relaxed);
+		if (news)
+			wf_remote_care(&t->remote, 1);
 		wf_unlock(&t->lock);
-		wf_trunk_kick(t);
+		if (news)
+			wf_trunk_kick(t);
 	}
 	return r;
 }

@@ -21,7 +21,7 @@
 #include "wire/wire.h"
 
 #define BUDGET 64                       /* events of one look */
-#define LOOK WEFT_S                     /* how often handshakes are looked at */
+#define LOOK WEFT_S                     /* how often handshakes are looked at, and who is waited for */
 
 struct wf_endpoint wf_endpoint;
 static struct wf_hosts_map map;
@@ -65,6 +65,7 @@ static int poll(bool spins)
 	if (now > atomic_load_explicit(&next_look, memory_order_relaxed)) {
 		atomic_store_explicit(&next_look, now + LOOK, memory_order_relaxed);
 		wf_lines_look(now);
+		wf_watch_look();
 	}
 	pthread_setcancelstate(cancel, NULL);
 	return n + (r > 0 ? r : 0);
@@ -77,6 +78,8 @@ static int arm(void)
 
 static struct wf_route_ops ops = {
 	.lives = wf_depart_lives,
+	.watch = wf_watch_abroad,
+	.ended = wf_watch_ended,
 	.send = wf_depart_now,
 	.start = wf_depart,
 	.cancel_locked = wf_depart_cancel_locked,

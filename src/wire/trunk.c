@@ -321,6 +321,8 @@ void wf_trunks_free(void)
 			continue;
 		atomic_store_explicit(&trunks[i], NULL, memory_order_relaxed);
 		wf_remote_fini(&t->remote);
+		wf_ids_fini(&t->watched);
+		wf_ids_fini(&t->asked);
 		explicit_bzero(t, sizeof(*t));
 		free(t);
 	}

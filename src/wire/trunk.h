@@ -24,6 +24,7 @@
 #include "net/rail.h"
 #include "peer/remote.h"
 #include "secure/record.h"
+#include "wire/ids.h"
 
 #define WF_SESSIONS 2u                  /* one begun by each end */
 
@@ -88,13 +89,15 @@ struct wf_trunk {
 	uint32_t nsessions;
 	uint8_t incarnation[16];
 	bool known;                             /* its incarnation is */
+	struct wf_ids watched, asked;           /* ids of theirs, of ours, whose ends are to be told: watch.c */
 	/* any, atomic */
 	_Atomic weft_time wake;
 	_Atomic int err;                        /* its session is over */
 	_Atomic bool due;                       /* acts wait to be carried out */
 	_Atomic weft_time sent;                 /* when the last short send returned; a hint */
 	_Atomic bool closed;                    /* all was said, and BYE */
-	_Atomic bool cared;                     /* somebody here waits for it, or has: its death is to be found out */
+	_Atomic bool cared;                     /* somebody here waits for it, or did a second ago: its death is to be found out. Changed under lock */
+	_Atomic uint32_t gones;                 /* how many of theirs were told gone; release: with watched */
 	_Atomic uint32_t keeps;                 /* ports for which the other end keeps messages */
 };
 
@@ -129,6 +132,12 @@ int wf_lines_bury(void);                                /* [polls, no lock] how 
 void wf_lines_look(weft_time now);                      /* [polls] handshakes that take too long end */
 bool wf_lines_end_all(void);                            /* [leaving] false: there are none */
 extern const struct weft_upcalls wf_line_upcalls;
+
+/* watch.c */
+bool wf_watch_over(struct wf_trunk *t, uint32_t id);    /* [any] was that told to be no more? */
+void wf_watch_gone(struct wf_trunk *t, uint32_t id);
+void wf_watch_asked(struct wf_trunk *t, uint32_t id);
+void wf_watch_look(void);                               /* [polls, no lock] processes that nobody waits for any more need not be probed */
 
 /* arrive.c */
 void wf_arrive_act(struct wf_trunk *t, struct wf_act *a, struct wf_line *line);

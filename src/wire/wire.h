@@ -24,6 +24,10 @@ int wf_depart(struct outgoing *o, struct weft_req *r);
 int wf_depart_cancel_locked(struct weft_req *r, int err);
 void wf_depart_sought(struct wf_trunk *t, const struct wf_act *a);
 
+/* watch.c, likewise */
+int wf_watch_abroad(weft_id id);
+void wf_watch_ended(weft_id id);
+
 /* arrive.c, likewise */
 void wf_arrive_fetch(struct weft_port *p, struct weft_req *r);
 int wf_arrive_pull(struct weft_port *p, struct weft_req *send, const struct wf_target *t);

@@ -1,9 +1,9 @@
 /* talk.c - a process of a job on several hosts: everybody sends to everybody, for a while, and looks at every byte.
  *
- * usage: weft run --hosts ... talk MS [THREADS]
- * Each thread of each process sends numbered messages of random lengths to the thread of the same number in every other process, by blocking calls, requests and
- * buffers, and receives from each in order. At the end each says how many it sent, and all must have come. Prints `talk: N sent, M bytes` and
- * exits with 0, or says what was wrong.
+ * usage: weft run --hosts ... talk MS [THREADS [PATIENCE_MS]]
+ * Each thread of each process sends numbered messages of random lengths to the thread of the same number in every other process, by blocking
+ * calls, requests and buffers, and receives from each in order. At the end each says how many it sent, and all must have come. Prints
+ * `talk: N sent, M bytes` and exits with 0, or says what was wrong.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -16,11 +16,11 @@
 
 #define LARGEST (2u << 20)
 #define MOST 64                         /* processes */
-#define PATIENCE (20 * WEFT_S)
 #define LAST (UINT64_C(1) << 62)
 
 static uint32_t rank, size;
 static weft_time until;
+static int64_t patience = 20 * WEFT_S;  /* for whatever is waited for */
 static weft_id ids[MOST][64];           /* threads of all */
 static _Atomic uint64_t sent, bytes;
 static _Atomic int failed;
@@ -98,7 +98,7 @@ static void end_sends(struct talker *t)
 {
 	for (uint32_t to = 0; to < size; to++) {
 		struct weft_status st;
-		int r = t->req[to] ? weft_req_wait(&t->req[to], weft_in(PATIENCE), &st) : 0;
+		int r = t->req[to] ? weft_req_wait(&t->req[to], weft_in(patience), &st) : 0;
 
 		if (r < 0)
 			wrong("the end of a send to", to, r);
@@ -136,11 +136,11 @@ static void receive_all(struct talker *t)
 		if (from == rank || t->last[from])
 			continue;
 		if (roll(t) % 2) {
-			r = weft_recv(NULL, ids[from][t->number], WEFT_ANY_TAG, t->in, LARGEST, weft_in(PATIENCE), &st);
+			r = weft_recv(NULL, ids[from][t->number], WEFT_ANY_TAG, t->in, LARGEST, weft_in(patience), &st);
 		} else {
 			r = weft_recv_post(NULL, WEFT(op, .peer = ids[from][t->number], .tag = WEFT_ANY_TAG, .data = t->in, .len = LARGEST), &req, &st);
 			if (r == 0)
-				r = weft_req_wait(&req, weft_in(PATIENCE), &st);
+				r = weft_req_wait(&req, weft_in(patience), &st);
 		}
 		if (r < 0)
 			wrong("a receive from", from, r);
@@ -201,10 +201,10 @@ static int meet(uint64_t tag, uint32_t threads)
 
 	for (uint32_t i = 0; i < size && r == 0; i++)
 		if (i != rank)
-			r = weft_send(world, weft_at(i), tag, ids[rank], threads * sizeof(weft_id), weft_in(PATIENCE));
+			r = weft_send(world, weft_at(i), tag, ids[rank], threads * sizeof(weft_id), weft_in(patience));
 	for (uint32_t i = 0; i < size && r == 0; i++)
 		if (i != rank)
-			r = weft_recv(world, weft_at(i), tag, ids[i], sizeof(ids[i]), weft_in(PATIENCE), &st);
+			r = weft_recv(world, weft_at(i), tag, ids[i], sizeof(ids[i]), weft_in(patience), &st);
 	return r;
 }
 
@@ -215,9 +215,11 @@ int main(int argc, char **argv)
 	int r = weft_init(NULL);
 
 	if (r < 0 || argc < 2 || threads > 64 || !getenv("WEFT_SIZE"))
-		return fprintf(stderr, "talk: %s\n", r < 0 ? weft_last_error() : "usage: weft run --hosts ... talk MS [THREADS]"), 2;
+		return fprintf(stderr, "talk: %s\n", r < 0 ? weft_last_error() : "usage: weft run --hosts ... talk MS [THREADS [PATIENCE_MS]]"), 2;
 	rank = (uint32_t)atoi(getenv("WEFT_RANK"));
 	size = (uint32_t)atoi(getenv("WEFT_SIZE"));
+	if (argc > 3)
+		patience = atoi(argv[3]) * WEFT_MS;
 	pthread_barrier_init(&named, NULL, threads + 1);
 	pthread_barrier_init(&told, NULL, threads + 1);
 	for (uint32_t i = 0; i < threads; i++) {

@@ -132,6 +132,8 @@ struct proc {
 	uint32_t announcements[SIM_PROCS + 1], announcements_most;
 	struct wf_node posted[SIM_PORTS + 1], arrivals[SIM_PORTS + 1];
 	bool port_closed[SIM_PORTS + 1];
+	uint32_t watched[SIM_PROCS + 1], gone[SIM_PROCS + 1];   /* WATCH and GONE that came */
+	uint64_t last_gone;             /* the id */
 };
 
 struct sim_conf {

@@ -631,6 +631,13 @@ void upper_act(struct proc *p, uint32_t other, struct end *e, const struct wf_ac
 	case WF_ACT_CLOSED:
 		p->closed[other] = true;
 		break;
+	case WF_ACT_WATCH:
+		p->watched[other]++;
+		break;
+	case WF_ACT_GONE:
+		p->gone[other]++;
+		p->last_gone = a->number;
+		break;
 	default:
 		sim_fail(p->w, "act %u", a->kind);
 	}

@@ -1,0 +1,21 @@
+/* ids.h - a set of ids of one process, each with a word about it. One lock around it, the caller's. Those that are over go when it grows. */
+#ifndef WF_WIRE_IDS_H
+#define WF_WIRE_IDS_H
+
+#include <stdint.h>
+
+enum { WF_ID_NONE, WF_ID_ASKED, WF_ID_OVER };
+
+struct wf_ids {
+	struct wf_ids_slot {
+		uint32_t id;            /* 0: free */
+		uint32_t word;          /* WF_ID_* */
+	} *slot;
+	uint32_t size, used;
+};
+
+int wf_ids_get(const struct wf_ids *s, uint32_t id);                    /* WF_ID_* */
+int wf_ids_put(struct wf_ids *s, uint32_t id, uint32_t word);           /* 0, -ENOMEM */
+void wf_ids_fini(struct wf_ids *s);
+
+#endif

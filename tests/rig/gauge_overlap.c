@@ -1,0 +1,118 @@
+/* gauge_overlap.c - does a message go on while its sender or its receiver computes?
+ *
+ *   overlap MS SIDE      side 0: the sender computes, 1: the receiver does, 2: both
+ *
+ * For each length: the time of a transfer, the time of a computation about as long, and of both at once; then 1 - (both - the longer) / the
+ * shorter, which is 1 if one hides the other and 0 if they follow one another. Medians. Each round begins with a word from the receiver, whose
+ * receive is posted.
+ */
+#include <stdlib.h>
+
+#include "gauge.h"
+
+#define LEAST (64u << 10)
+#define MOST (16u << 20)
+#define ROUNDS 15
+
+enum { TRANSFER, COMPUTE, BOTH };
+
+static volatile uint64_t sink;
+static char *data;
+
+static void compute(uint64_t turns)
+{
+	uint64_t x = turns;
+
+	while (turns--)
+		x = x * UINT64_C(6364136223846793005) + 1;
+	sink = x;
+}
+
+static double turns_in(weft_time *ret_took, uint64_t turns)
+{
+	weft_time from = weft_now();
+
+	compute(turns);
+	*ret_took = weft_now() - from;
+	return (double)turns / (double)*ret_took;
+}
+
+/* Turns in a nanosecond: the best of some, as whatever disturbs makes them fewer. */
+static double speed(void)
+{
+	double best = 0;
+	weft_time took;
+
+	for (int i = 0; i < 10; i++) {
+		double now = turns_in(&took, 2000000);
+
+		best = now > best ? now : best;
+	}
+	return best;
+}
+
+/* One round as its sender or receiver: how long it took here. */
+static double round_of(size_t len, int what, uint64_t turns)
+{
+	struct weft_op op = { .size = sizeof(op), .peer = ids[!rank][0], .tag = 1, .data = data, .len = len };
+	bool computes = arg == 2 || arg == (int)rank;
+	struct weft_req *req = NULL;
+	struct weft_status st;
+	weft_time from;
+	int r = 0;
+
+	if (what == COMPUTE) {
+		turns_in(&from, computes ? turns : 0);
+		return (double)from;
+	}
+	if (rank == 0)
+		must(weft_recv(NULL, op.peer, 2, NULL, 0, WEFT_FOREVER, NULL), "to begin");
+	from = weft_now();
+	if (rank == 0) {
+		r = weft_send_post(NULL, &op, &req);
+	} else {
+		r = weft_recv_post(NULL, &op, &req, &st);
+		must(weft_send(NULL, op.peer, 2, NULL, 0, WEFT_FOREVER), "to begin");
+	}
+	must(r, "to post");
+	if (what == BOTH && computes)
+		compute(turns);
+	if (r == 0)
+		must(weft_req_wait(&req, WEFT_FOREVER, &st), "to transfer");
+	return (double)(weft_now() - from);
+}
+
+static double median_of(size_t len, int what, uint64_t turns)
+{
+	double took[ROUNDS];
+
+	for (int i = 0; i < ROUNDS; i++)
+		took[i] = round_of(len, what, turns);
+	return part_of(took, ROUNDS, 50);
+}
+
+void gauge_overlap(uint32_t thread)
+{
+	double per_ns;
+
+	if (thread)
+		return;
+	data = calloc(1, MOST);
+	per_ns = speed();
+	for (size_t len = LEAST; len <= MOST; len *= 4) {
+		double transfer, alone, both, longer, shorter;
+		uint64_t turns;
+
+		median_of(len, TRANSFER, 0);            /* all is warm */
+		transfer = median_of(len, TRANSFER, 0);
+		turns = (uint64_t)(transfer * per_ns);
+		alone = median_of(len, COMPUTE, turns);
+		both = median_of(len, BOTH, turns);
+		longer = transfer > alone ? transfer : alone;
+		shorter = transfer > alone ? alone : transfer;
+		if (arg == 2 || arg == (int)rank)
+			say("overlap %zu: transfer %.0f compute %.0f both %.0f us: %.2f", len, transfer / 1e3, alone / 1e3, both / 1e3,
+			    1 - (both - longer) / shorter);
+	}
+	free(data);
+}
