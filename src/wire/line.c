@@ -158,10 +158,26 @@ static int seal_body(struct wf_line *l, uint8_t **to)
 	return r;
 }
 
+/* [writing] A short record as one piece: copying it costs less than the pieces do in the kernel. */
+static void flatten(struct wf_line *l)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < l->iovs; i++) {
+		if (l->iov[i].iov_len > sizeof(l->flat) - n)
+			return;
+		memcpy(l->flat + n, l->iov[i].iov_base, l->iov[i].iov_len);
+		n += l->iov[i].iov_len;
+	}
+	l->iov[0] = (struct iovec){ l->flat, n };
+	l->iovs = 1;
+}
+
 /* [writing] The next pieces to send, if there is something: 1, 0 or an error. */
 static int gather_locked(struct wf_line *l)
 {
 	struct wf_rsend *keep = NULL;
+	weft_time now;
 	uint8_t *to;
 	int r;
 
@@ -171,13 +187,14 @@ static int gather_locked(struct wf_line *l)
 		r = seal_body(l, &to);
 		return r < 0 ? r : 1;
 	}
+	now = wf_now();
 	wf_lock(&l->trunk->lock);
 	if (l->filled) {
 		if (l->fill.send && wf_remote_keep(l->fill.send))
 			keep = l->fill.send;
-		wf_remote_wrote(&l->trunk->remote, l->of, wf_now());
+		wf_remote_wrote(&l->trunk->remote, l->of, now);
 	}
-	l->filled = wf_remote_fill(&l->trunk->remote, l->of, &l->fill, wf_now()) == 1;
+	l->filled = wf_remote_fill(&l->trunk->remote, l->of, &l->fill, now) == 1;
 	wf_unlock(&l->trunk->lock);
 	if (keep)
 		wf_depart_written(l->trunk, keep);
@@ -190,6 +207,8 @@ static int gather_locked(struct wf_line *l)
 	r = seal_small(l, &to);
 	if (r == 0 && l->fill.body_len)
 		r = seal_body(l, &to);
+	else if (r == 0 && l->iovs > 1)
+		flatten(l);
 	return r < 0 ? r : 1;
 }
 

@@ -64,6 +64,7 @@ struct wf_line {
 	uint32_t body_sent;                     /* bytes of its body that are sealed */
 	uint8_t head[WF_RECORD_HEAD], tails[2][WF_AEAD_TAG];
 	uint8_t *sealed;                        /* room for what is encrypted */
+	uint8_t flat[1024];                     /* a short record in one piece */
 	uint8_t said[WF_HS_FRAME_MAX];             /* handshake bytes that are not sent yet */
 	uint32_t said_n, said_at;
 
