@@ -365,6 +365,14 @@ void wf_remote_fini(struct wf_remote *r);       /* its session is over (wf_remot
 /* What is to be done now. Called again if the array came back full. */
 void wf_remote_acts(struct wf_remote *r, weft_time now, struct wf_acts *acts);
 
+/* Would it give anything? */
+static inline bool wf_remote_due(const struct wf_remote *r, weft_time now)
+{
+	return r->dirty || now >= r->wake || r->write_due || r->close_due || r->open_due || !wf_list_empty(&r->ended) || !wf_list_empty(&r->landed) ||
+	       !wf_list_empty(&r->land_closed) || r->seek_again || r->dead_due || r->closed_due || r->ngone || r->gone_lost ||
+	       (!r->busy_since && !r->err && (r->unacked || r->live || r->cares || r->closing || !wf_list_empty(&r->landings)));
+}
+
 /* ---- sending ---- */
 
 /* WEFT_DONE: over, @s is free; 0: SENT will tell; -EAGAIN (WF_SEND_NOW), -ENOMEM, -EMSGSIZE (head), the session's error: nothing happened. */

@@ -135,14 +135,19 @@ static void refuse(struct wf_trunk *t, const struct wf_rmsg *m, int err)
 }
 
 /* The budget has room for what it let in: the sender may send as much again. */
+void wf_arrive_credit_locked(struct wf_trunk *t, uint64_t cost)
+{
+	t->owed += cost;
+	if (wf_budget_full(0))
+		return;
+	wf_remote_freed(&t->remote, t->owed);
+	t->owed = 0;
+}
+
 static void give_credit(struct wf_trunk *t, uint64_t cost)
 {
 	wf_lock(&t->lock);
-	t->owed += cost;
-	if (!wf_budget_full(0)) {
-		wf_remote_freed(&t->remote, t->owed);
-		t->owed = 0;
-	}
+	wf_arrive_credit_locked(t, cost);
 	wf_unlock(&t->lock);
 }
 
@@ -250,7 +255,7 @@ static void message(struct wf_trunk *t, const struct wf_act *a)
 			refuse(t, m, -ENOMEM);
 		}
 	}
-	give_credit(t, a->cost);
+	t->costs += a->cost;
 }
 
 /* ---- landings ---- */

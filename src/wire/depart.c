@@ -117,8 +117,10 @@ int wf_depart_now(struct outgoing *o)
 {
 	unsigned char flat[WF_INLINE_MOST];
 	enum { GOES, HELD, HELD_FIRST } held = GOES;
+	struct wf_line *line = NULL;
 	struct wf_departure d;
 	struct wf_trunk *t;
+	bool news = false;
 	weft_time now;
 	int r;
 
@@ -140,11 +142,14 @@ int wf_depart_now(struct outgoing *o)
 	now = wf_now();
 	wf_lock(&t->lock);
 	r = wf_remote_send(&t->remote, &d.s, now);
-	if (r == WEFT_DONE && wf_trunk_holds(t, o->len + WF_COST, now)) {
+	if (r == WEFT_DONE && wf_trunk_holds(t, o->len + WF_COST, now))
 		held = t->held == o->len + WF_COST ? HELD_FIRST : HELD;
-	}
+	else
+		line = wf_trunk_take_locked(t, now, &news);
 	wf_unlock(&t->lock);
-	if (held == HELD_FIRST)
+	if (line)
+		wf_trunk_taken(t, line, news);
+	else if (held == HELD_FIRST)
 		wf_trunk_held(t, now);
 	else if (!held)
 		wf_trunk_turn(t);

@@ -173,6 +173,24 @@ static void flatten(struct wf_line *l)
 	l->iovs = 1;
 }
 
+/* [writing] The record in l->fill becomes pieces. 1, or an error. */
+static int seal_filled(struct wf_line *l)
+{
+	uint8_t *to;
+	int r;
+
+	if (l->seal.end.mode == WF_MODE_FULL && !l->sealed && !(l->sealed = malloc(SEALED_ROOM)))
+		return weft_fail(-ENOMEM, "no memory to encrypt");
+	l->body_sent = 0;
+	to = l->sealed;
+	r = seal_small(l, &to);
+	if (r == 0 && l->fill.body_len)
+		r = seal_body(l, &to);
+	else if (r == 0 && l->iovs > 1)
+		flatten(l);
+	return r < 0 ? r : 1;
+}
+
 /* [writing] The next pieces to send, if there is something: 1, 0 or an error. */
 static int gather_locked(struct wf_line *l)
 {
@@ -198,18 +216,7 @@ static int gather_locked(struct wf_line *l)
 	wf_unlock(&l->trunk->lock);
 	if (keep)
 		wf_depart_written(l->trunk, keep);
-	if (!l->filled)
-		return 0;
-	if (l->seal.end.mode == WF_MODE_FULL && !l->sealed && !(l->sealed = malloc(SEALED_ROOM)))
-		return weft_fail(-ENOMEM, "no memory to encrypt");
-	l->body_sent = 0;
-	to = l->sealed;
-	r = seal_small(l, &to);
-	if (r == 0 && l->fill.body_len)
-		r = seal_body(l, &to);
-	else if (r == 0 && l->iovs > 1)
-		flatten(l);
-	return r < 0 ? r : 1;
+	return l->filled ? seal_filled(l) : 0;
 }
 
 /* [writing] 0: all is written; -EAGAIN: the rail takes no more now; else the line is over. */
@@ -261,6 +268,34 @@ void wf_line_write(struct wf_line *l)
 	} while (atomic_load(&l->wanted) && r >= 0);
 	if (r < 0 && r != -EAGAIN)
 		wf_line_end(l);
+}
+
+bool wf_line_take_locked(struct wf_line *l, weft_time now)
+{
+	if (!wf_trylock(&l->writing))
+		return false;
+	if (!atomic_load_explicit(&l->down, memory_order_acquire) && l->of && l->said_at == l->said_n && l->iov_at == l->iovs && !l->filled) {
+		l->iovs = l->iov_at = 0;
+		l->filled = wf_remote_fill(&l->trunk->remote, l->of, &l->fill, now) == 1;
+		if (l->filled)
+			return true;
+	}
+	wf_unlock(&l->writing);
+	return false;
+}
+
+void wf_line_taken(struct wf_line *l)
+{
+	int r = seal_filled(l);
+
+	if (r > 0)
+		r = write_locked(l);
+	wf_unlock(&l->writing);
+	atomic_thread_fence(memory_order_seq_cst);      /* as in wf_line_write */
+	if (r < 0 && r != -EAGAIN)
+		wf_line_end(l);
+	else if (atomic_load(&l->wanted) && r >= 0)
+		wf_line_write(l);
 }
 
 /* ---- the handshake ---- */
@@ -466,18 +501,30 @@ static int frames(struct wf_line *l, const void *bytes, size_t len, size_t body)
 {
 	struct wf_trunk *t = l->trunk;
 	struct wf_acts acts;
+	uint64_t costs;
+	weft_time now;
+	bool due;
 	int r;
 
+	now = wf_now();
 	wf_lock(&t->reading);
 	do {
 		acts.n = 0;
 		wf_lock(&t->lock);
-		r = wf_remote_record(&t->remote, l->of, bytes, (uint32_t)len, (uint32_t)body, wf_now(), &acts);
+		r = wf_remote_record(&t->remote, l->of, bytes, (uint32_t)len, (uint32_t)body, now, &acts);
 		wf_unlock(&t->lock);
 		wf_trunk_do(t, &acts, l);
 	} while (r == 1);
+	costs = t->costs;
+	t->costs = 0;
 	wf_unlock(&t->reading);
-	wf_trunk_turn(t);
+	wf_lock(&t->lock);
+	if (costs)
+		wf_arrive_credit_locked(t, costs);
+	due = wf_remote_due(&t->remote, now);
+	wf_unlock(&t->lock);
+	if (due)
+		wf_trunk_turn(t);
 	return r;
 }
 

@@ -219,6 +219,39 @@ void wf_trunk_turn(struct wf_trunk *t)
 		wf_trunks_by(atomic_load_explicit(&t->wake, memory_order_relaxed));
 }
 
+struct wf_line *wf_trunk_take_locked(struct wf_trunk *t, weft_time now, bool *ret_news)
+{
+	struct wf_remote *r = &t->remote;
+	uint32_t write = r->write_due;
+	struct wf_line *l;
+
+	if (!write || write & (write - 1))
+		return NULL;
+	r->write_due = 0;
+	l = wf_remote_due(r, now) ? NULL : t->lines[__builtin_ctz(write)];
+	if (l && wf_line_take_locked(l, now)) {
+		atomic_fetch_add_explicit(&l->users, 1, memory_order_relaxed);
+		t->held = 0;
+		t->written = now;
+		*ret_news = wake_news(t);
+		return l;
+	}
+	r->write_due |= write;
+	return NULL;
+}
+
+void wf_trunk_taken(struct wf_trunk *t, struct wf_line *l, bool news)
+{
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);        /* drivers call what threads are cancelled in */
+	wf_line_taken(l);
+	let_go(l);
+	pthread_setcancelstate(cancel, NULL);
+	if (news)
+		wf_trunks_by(atomic_load_explicit(&t->wake, memory_order_relaxed));
+}
+
 /* Who sends many short ones in a row pays one system call for all of them: they wait until there are HELD_MOST bytes or HELD_TIME is over, which the next one finds out, or their
  * sender waits for something (wf_trunks_flush), or HELD_LONG is over, which who watches the rails finds out. One that comes alone never waits. */
 bool wf_trunk_holds(struct wf_trunk *t, size_t len, weft_time now)

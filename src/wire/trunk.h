@@ -82,6 +82,7 @@ struct wf_trunk {
 	struct wf_remote remote;
 	struct wf_line *lines[WF_LANES];        /* by the remote's lane */
 	uint64_t owed;                          /* credit, when the budget has room again */
+	uint64_t costs;                         /* [reading, not lock] of messages just read, to be given back */
 	uint32_t row;                           /* short sends that came one upon the other */
 	bool rows;                              /* the last row was a long one */
 	uint32_t held;                          /* bytes of them that were not written yet, to go with the next */
@@ -109,6 +110,9 @@ struct wf_trunk *wf_trunk_at(uint32_t process);         /* [any] NULL: none was 
 
 /* [any, no lock of weft's held that an act takes] Carries out what is to be done. */
 void wf_trunk_turn(struct wf_trunk *t);
+/* As wf_trunk_turn with fewer locks, where there is one line to write to and nothing else to do: [trunk.lock] that line, or NULL; [no lock] written to. */
+struct wf_line *wf_trunk_take_locked(struct wf_trunk *t, weft_time now, bool *ret_news);
+void wf_trunk_taken(struct wf_trunk *t, struct wf_line *l, bool news);
 bool wf_trunk_do(struct wf_trunk *t, struct wf_acts *acts, struct wf_line *line);      /* @line: they came by it. True: the remote may want more done */
 
 weft_time wf_trunks_next(void);                         /* when one of them is to be looked at */
@@ -127,6 +131,8 @@ void wf_line_free(struct wf_line *l);
 int wf_line_call(struct wf_line *l);                    /* its lane is up: begin the handshake */
 void wf_line_listen(struct wf_line *l);
 void wf_line_write(struct wf_line *l);                  /* [any] */
+bool wf_line_take_locked(struct wf_line *l, weft_time now);     /* [trunk.lock] nobody writes there: its next record is filled, and is for who calls to send: */
+void wf_line_taken(struct wf_line *l);                  /* [no lock] by this */
 void wf_line_end(struct wf_line *l);                    /* [any] its lane is over or given up; buried later, by who polls */
 void wf_lines_retry(void *cookie);                      /* [polls, no lock] writers found the rail busy: all lines once more */
 int wf_lines_bury(void);                                /* [polls, no lock] how many */
@@ -142,6 +148,7 @@ void wf_watch_look(void);                               /* [polls, no lock] proc
 
 /* arrive.c */
 void wf_arrive_act(struct wf_trunk *t, struct wf_act *a, struct wf_line *line);
+void wf_arrive_credit_locked(struct wf_trunk *t, uint64_t cost);        /* [trunk.lock] memory for as much is free, if the budget has room */
 
 /* depart.c */
 void wf_depart_sent(struct wf_rsend *s, int err);

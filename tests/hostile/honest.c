@@ -26,7 +26,7 @@ static weft_id own[PAIRS];
 
 static bool strict(void)
 {
-	return stage->mode == VILLAIN_LIES;
+	return stage->mode == VILLAIN_LIES && !stage->lenient;
 }
 
 static size_t some_length(uint64_t *random)
@@ -73,6 +73,7 @@ static int receive_one(uint64_t *random, weft_id peer, uint64_t number, char *ro
 	struct payload_name n = { .from = peer, .to = weft_self(), .number = number };
 	struct weft_buf *b = NULL;
 	struct weft_status st;
+	size_t wrong;
 	int r;
 
 	if (roll(random) % 2)
@@ -85,8 +86,8 @@ static int receive_one(uint64_t *random, weft_id peer, uint64_t number, char *ro
 	*ret_last = st.tag & LAST;
 	if (st.from != peer || (st.tag & ~LAST) != number)
 		r = -EBADMSG;
-	else if (payload_wrong(b ? b->data : room, &n) < n.len)
-		r = -EILSEQ;
+	else if ((wrong = payload_wrong(b ? b->data : room, &n)) < n.len)
+		r = weft_fail(-EILSEQ, "byte %zu of %zu, %s", wrong, n.len, b ? "in a buffer" : "in memory");
 	weft_buf_put(b);
 	atomic_fetch_add(&mine->exchanged, 1);
 	atomic_fetch_add(&mine->beat, 1);
