@@ -23,6 +23,7 @@
 #include "port/self.h"
 #include "port/table.h"
 #include "port/tell.h"
+#include "port/way.h"
 
 #define EXIT_DRAIN (1 * WEFT_S)         /* leaving main without weft_fini drains for so long at most */
 
@@ -229,6 +230,7 @@ static bool leave_job(weft_time until)
 	world = NULL;
 	wf_self.port = NULL;
 	wf_self.id = 0;
+	wf_ways_drop_spares(0);
 	wf_pool_fini();
 	wf_board_blank();
 	wf_bury_all();

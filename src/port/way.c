@@ -22,6 +22,11 @@
 struct wf_lock wf_ways_lock;
 static struct wf_way *bucket[BUCKETS];          /* under wf_ways_lock: those that may be found */
 static struct wf_way *free_ways;                /* under wf_ways_lock */
+static struct spare {
+	struct spare *next;
+	uint32_t process;
+	struct weft_buf *box, *cells, *arena;
+} *spares;                                      /* under wf_ways_lock: of ways that are over */
 struct wf_way *_Atomic wf_ways_by_key[WF_WAYS_MOST];
 static uint32_t keys;                           /* under wf_ways_lock */
 
@@ -120,17 +125,55 @@ static bool tell_ring(struct wf_way *w)
 	return wf_frame_send(w->peer, WF_F_RING, &f, sizeof(f));
 }
 
+static void give_back(struct weft_buf *b)
+{
+	if (!b)
+		return;
+	wf_buf_stands(b, false);
+	wf_buf_release(b);
+}
+
+/* The buffers of a way that is over stay for the next one to the same process. That was told of them and may write there while it lives, whatever it
+ * says: they must not become part of what others tell each other (tests/hostile). False: they were not told of, it is dead, or there is no memory. */
+static bool keep_locked(const struct wf_way *w)
+{
+	struct spare *s = w->told && w->box_buf && w->cells_buf && !wf_peer_died(w->peer->process) ? malloc(sizeof(*s)) : NULL;
+
+	if (!s)
+		return false;
+	*s = (struct spare){ spares, w->peer->process, w->box_buf, w->cells_buf, w->arena_buf };
+	spares = s;
+	return true;
+}
+
+void wf_ways_drop_spares(uint32_t process)
+{
+	struct spare **at = &spares, *s;
+
+	wf_lock(&wf_ways_lock);
+	while ((s = *at) != NULL) {
+		if (process && s->process != process) {
+			at = &s->next;
+			continue;
+		}
+		*at = s->next;
+		give_back(s->box);
+		give_back(s->cells);
+		give_back(s->arena);
+		free(s);
+	}
+	wf_unlock(&wf_ways_lock);
+}
+
 void wf_way_put_locked(struct wf_way *w)
 {
-	struct weft_buf **b[] = { &w->box_buf, &w->cells_buf, &w->arena_buf };
-
-	for (int i = 0; i < 3; i++) {
-		if (*b[i]) {
-			wf_buf_stands(*b[i], false);
-			wf_buf_release(*b[i]);
-		}
-		*b[i] = NULL;
+	if (!keep_locked(w)) {
+		give_back(w->box_buf);
+		give_back(w->cells_buf);
+		give_back(w->arena_buf);
 	}
+	w->box_buf = w->cells_buf = w->arena_buf = NULL;
+	w->told = false;
 	atomic_store_explicit(&w->arena, NULL, memory_order_relaxed);
 	w->next = free_ways;
 	free_ways = w;
@@ -144,16 +187,38 @@ void wf_way_unlist_locked(struct wf_way *w)
 		*at = w->next;
 }
 
-static int get_buffers(struct wf_way *w)
+static bool reuse_locked(struct wf_way *w, uint32_t process)
 {
-	int r = wf_buf_alloc(sizeof(struct wf_box), &w->box_buf);
+	struct spare **at = &spares, *s;
 
-	if (r == 0)
-		r = wf_buf_alloc(WF_WAY_CELLS * sizeof(struct wf_cell), &w->cells_buf);
+	while (*at && (*at)->process != process)
+		at = &(*at)->next;
+	s = *at;
+	if (!s)
+		return false;
+	*at = s->next;
+	w->box_buf = s->box;
+	w->cells_buf = s->cells;
+	w->arena_buf = s->arena;
+	free(s);
+	return true;
+}
+
+static int get_buffers_locked(struct wf_way *w, uint32_t process)
+{
+	int r = 0;
+
+	if (!reuse_locked(w, process)) {
+		r = wf_buf_alloc(sizeof(struct wf_box), &w->box_buf);
+		if (r == 0)
+			wf_buf_stands(w->box_buf, true);
+		if (r == 0)
+			r = wf_buf_alloc(WF_WAY_CELLS * sizeof(struct wf_cell), &w->cells_buf);
+		if (r == 0)
+			wf_buf_stands(w->cells_buf, true);
+	}
 	if (r < 0)
 		return weft_fail(-ENOMEM, "no memory for a mailbox of another process");
-	wf_buf_stands(w->box_buf, true);
-	wf_buf_stands(w->cells_buf, true);
 	w->box = w->box_buf->data;
 	w->cells = w->cells_buf->data;
 	memset(w->box, 0, sizeof(*w->box));
@@ -191,7 +256,7 @@ static int make_locked(struct wf_peer *peer, bool met, weft_id id, weft_ctx cont
 
 	if (!w)
 		return weft_fail(-ENOMEM, "no memory for the way to a port of another process");
-	r = get_buffers(w);
+	r = get_buffers_locked(w, peer->process);
 	if (r < 0) {
 		wf_way_put_locked(w);
 		return r;
@@ -377,7 +442,7 @@ void wf_way_bell(struct wf_way *w, uint32_t sleeper)
 static int make_arena(struct wf_way *w, uint16_t who)
 {
 	struct wf_claimed c = { .cell = NULL };
-	struct weft_buf *b;
+	struct weft_buf *b, *kept;
 	struct wf_f_place at;
 	int r, claim;
 
@@ -392,7 +457,12 @@ static int make_arena(struct wf_way *w, uint16_t who)
 		wf_buf_release(b);
 		return -EINTR;
 	}
+	kept = w->arena_buf;            /* of the way before this one */
 	claim = wf_way_claim(w, who, 0, WF_WAY_BACKLOG, &c);
+	if (claim == WF_CLAIMED && kept) {
+		wf_buf_release(b);
+		b = kept;
+	}
 	if (claim == WF_CLAIMED) {
 		at = wf_f_place_of(b->data);
 		c.cell->kind = WF_GROWN;
@@ -400,7 +470,8 @@ static int make_arena(struct wf_way *w, uint16_t who)
 		c.cell->len = c.cell->index = 0;
 		c.cell->src = c.cell->tag = 0;
 		memcpy(c.cell->body + (w->proto ? WF_HEAD_ROOM : 0), &at, sizeof(at));      /* where a payload is looked for */
-		wf_buf_stands(b, true);
+		if (!kept)
+			wf_buf_stands(b, true);
 		w->arena_buf = b;
 		/* release: that its cell comes before those of what lies in it. */
 		atomic_store_explicit(&w->arena, b->data, memory_order_release);

@@ -234,6 +234,7 @@ bool wf_ways_owe(void);
 
 /* [listener] All ways to a process that is dead or cannot be met: what is pending on them ends. */
 void wf_ways_end(uint32_t process, int err);
+void wf_ways_drop_spares(uint32_t process);     /* [no lock] memory kept for ways to it; 0: to anybody */
 int wf_ways_bury(void);                         /* [listener] those that nobody reads, whose memory a thread may still write to: how many are left */
 bool wf_ways_joined(struct wf_peer *peer);      /* it is there: tell it of the ways that wait for it. False: not of all */
 

@@ -195,6 +195,7 @@ void wf_ways_end(uint32_t process, int err)
 			atomic_store_explicit(&dying, true, memory_order_relaxed);
 		}
 	}
+	wf_ways_drop_spares(process);
 	wf_ways_bury();
 }
 

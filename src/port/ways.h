@@ -18,7 +18,7 @@ int wf_way_ended(struct wf_way *w, uint16_t who, uint64_t t);
 struct wf_way *wf_way_of(struct wf_peer *peer, uint32_t key, uint32_t who);
 
 void wf_way_unlist_locked(struct wf_way *w);    /* [wf_ways_lock] nobody finds it any more */
-void wf_way_put_locked(struct wf_way *w);       /* [wf_ways_lock, unlisted] its buffers go back, and it may be made anew */
+void wf_way_put_locked(struct wf_way *w);       /* [wf_ways_lock, unlisted] its buffers go back or wait for the next, and it may be made anew */
 
 /* What was said of a process reaches who makes a way to it from now on; who was first has made it. */
 static inline void wf_ways_pass_makers(void)
