@@ -26,7 +26,7 @@ static weft_id own[PAIRS];
 
 static bool strict(void)
 {
-	return stage->mode == VILLAIN_LIES && !stage->lenient;
+	return stage->mode == VILLAIN_LIES;
 }
 
 static size_t some_length(uint64_t *random)

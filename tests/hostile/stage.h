@@ -27,7 +27,6 @@ struct stage_row {
 struct stage {
 	uint64_t seed;
 	uint32_t ms, mode;
-	uint32_t lenient;               /* what the honest lose to one another is not held against anybody */
 	_Atomic uint64_t deeds[DEEDS_MOST];     /* by kind */
 	_Atomic weft_id villain;
 	struct stage_row row[HONEST + 1];

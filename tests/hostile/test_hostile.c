@@ -95,7 +95,7 @@ static bool watch(struct stage *s, pid_t job)
 	return true;
 }
 
-static void play(uint64_t seed, uint32_t mode, bool lenient, uint32_t ms)
+static void play(uint64_t seed, uint32_t mode, uint32_t ms)
 {
 	uint64_t began = now_ms();
 	char path[64];
@@ -104,7 +104,6 @@ static void play(uint64_t seed, uint32_t mode, bool lenient, uint32_t ms)
 	alarm(2 * HANG_MS / 1000);
 	s->seed = seed;
 	s->mode = mode;
-	s->lenient = lenient;
 	s->ms = ms;
 	CHECK(watch(s, start(path)));
 	for (uint32_t i = 0; i < HONEST; i++) {
@@ -126,34 +125,27 @@ static void play(uint64_t seed, uint32_t mode, bool lenient, uint32_t ms)
 	unlink(path);
 }
 
-static void rounds(uint32_t mode, bool lenient, uint64_t count)
+static void rounds(uint32_t mode, uint64_t count)
 {
 	uint64_t random = test_seed + mode;
 
 	memset(&sum, 0, sizeof(sum));
 	for (uint64_t i = 0; i < count && !test_failures; i++)
-		play(test_random(&random), mode, lenient, 700);
+		play(test_random(&random), mode, 700);
 	printf("# %llu rounds, %llu deeds of the villain (%llu a second), ", (unsigned long long)sum.rounds,
 	       (unsigned long long)sum.deeds, (unsigned long long)(sum.deeds * 1000 / (sum.ms + 1)));
 	printf("%llu messages among the honest, %llu calls with the villain done, %llu refused\n",
 	       (unsigned long long)sum.exchanged, (unsigned long long)sum.dealt, (unsigned long long)sum.refused);
 }
 
-TEST(nobody_breaks_or_hangs_by_one_who_lies)
-{
-	rounds(VILLAIN_LIES, true, test_scaled(30));
-}
-
 TEST(the_honest_lose_nothing_to_one_who_lies)
 {
-	if (test_scaled(100) < 100)
-		SKIP("known fault: in one round of about 150 a short message between the honest has wrong bytes; check-long runs it");
-	rounds(VILLAIN_LIES, false, test_scaled(30));
+	rounds(VILLAIN_LIES, test_scaled(30));
 }
 
 TEST(nobody_breaks_or_hangs_by_one_who_writes_anywhere)
 {
-	rounds(VILLAIN_RAGES, true, test_scaled(30));
+	rounds(VILLAIN_RAGES, test_scaled(30));
 }
 
 int main(int argc, char **argv)
