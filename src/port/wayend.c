@@ -113,7 +113,7 @@ static bool is_quiet(struct wf_way *w)
 	return true;
 }
 
-/* Its memory goes back. What ended it is said once: said again it means no way, nor the one that is made of it next. */
+/* Its memory goes back, or waits for the next way to that process. What ended it is said once: said again it means no way, nor the one that is made of it next. */
 static void retire(struct wf_way *w, uint32_t who)
 {
 	bool it;

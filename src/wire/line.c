@@ -503,7 +503,7 @@ static int frames(struct wf_line *l, const void *bytes, size_t len, size_t body)
 	struct wf_acts acts;
 	uint64_t costs;
 	weft_time now;
-	bool due;
+	bool due, news;
 	int r;
 
 	now = wf_now();
@@ -522,9 +522,12 @@ static int frames(struct wf_line *l, const void *bytes, size_t len, size_t body)
 	if (costs)
 		wf_arrive_credit_locked(t, costs);
 	due = wf_remote_due(&t->remote, now);
+	news = !due && wf_trunk_news_locked(t);         /* an acknowledgement, in a while */
 	wf_unlock(&t->lock);
 	if (due)
 		wf_trunk_turn(t);
+	else if (news)
+		wf_trunks_by(atomic_load_explicit(&t->wake, memory_order_relaxed));
 	return r;
 }
 

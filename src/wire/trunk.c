@@ -186,8 +186,7 @@ bool wf_trunk_do(struct wf_trunk *t, struct wf_acts *acts, struct wf_line *line)
 	return told;
 }
 
-/* [trunk.lock] When it is to be looked at next: true, if that is news. */
-static bool wake_news(struct wf_trunk *t)
+bool wf_trunk_news_locked(struct wf_trunk *t)
 {
 	bool news = atomic_load_explicit(&t->wake, memory_order_relaxed) != t->remote.wake;
 
@@ -211,7 +210,7 @@ void wf_trunk_turn(struct wf_trunk *t)
 		t->held = 0;
 		t->written = now;
 		wf_remote_acts(&t->remote, now, &acts);
-		news |= wake_news(t);
+		news |= wf_trunk_news_locked(t);
 		wf_unlock(&t->lock);
 	} while (wf_trunk_do(t, &acts, NULL) || acts.n == WF_ACTS);
 	pthread_setcancelstate(cancel, NULL);
@@ -233,7 +232,7 @@ struct wf_line *wf_trunk_take_locked(struct wf_trunk *t, weft_time now, bool *re
 		atomic_fetch_add_explicit(&l->users, 1, memory_order_relaxed);
 		t->held = 0;
 		t->written = now;
-		*ret_news = wake_news(t);
+		*ret_news = wf_trunk_news_locked(t);
 		return l;
 	}
 	r->write_due |= write;

@@ -110,6 +110,8 @@ struct wf_trunk *wf_trunk_at(uint32_t process);         /* [any] NULL: none was 
 
 /* [any, no lock of weft's held that an act takes] Carries out what is to be done. */
 void wf_trunk_turn(struct wf_trunk *t);
+bool wf_trunk_news_locked(struct wf_trunk *t);          /* [trunk.lock] when it is to be looked at next has changed: wf_trunks_by(t->wake) */
+
 /* As wf_trunk_turn with fewer locks, where there is one line to write to and nothing else to do: [trunk.lock] that line, or NULL; [no lock] written to. */
 struct wf_line *wf_trunk_take_locked(struct wf_trunk *t, weft_time now, bool *ret_news);
 void wf_trunk_taken(struct wf_trunk *t, struct wf_line *l, bool news);
