@@ -15,13 +15,30 @@
 
 #define PORT_FLAGS (WEFT_PORT_OWNED | WEFT_PORT_OBSERVE | WEFT_PORT_FRAGILE)
 
-/* All but the ring's positions and cells, which run on. Nobody knows the port yet but by stale pointers. */
+/* All but the ring's positions and cells, which run on. Nobody knows the port yet but by stale pointers: what those look at is stored word by word. */
 static void clear(struct weft_port *p)
 {
-	const size_t proto = offsetof(struct weft_port, proto), ring = offsetof(struct weft_port, ring), open = offsetof(struct weft_port, open),
+	const size_t match = offsetof(struct weft_port, match), wanted = offsetof(struct weft_port, big_wanted), open = offsetof(struct weft_port, open),
 		     cells = offsetof(struct weft_port, cells);
 
-	memset((char *)p + proto, 0, ring - proto);
+	p->proto = NULL;
+	p->incarnation = 0;
+	atomic_store_explicit(&p->id, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->context, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->watched, false, memory_order_relaxed);
+	memset((char *)p + match, 0, wanted - match);
+	atomic_store_explicit(&p->big_wanted, false, memory_order_relaxed);
+	atomic_store_explicit(&p->broken, false, memory_order_relaxed);
+	atomic_store_explicit(&p->under_way, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->epoch, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->dead, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->drains, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->sent, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->sent_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->ready_missed, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->lost, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->sent_lost, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->wakes, 0, memory_order_relaxed);
 	memset((char *)p + open, 0, cells - open);
 	atomic_store_explicit(&p->ring.sleeper, NULL, memory_order_relaxed);
 }
