@@ -45,10 +45,11 @@ static int announce_locked(struct outgoing *o, struct weft_req *r, uint64_t allo
 			return weft_fail(-EINVAL, "op.layout gave no pieces");
 		a.with = (uint32_t)o->len;
 	}
-	if (!u->ticket && !(u->ticket = wf_ticket_get_locked(u->name, &u->serial)))
+	if (!u->ticket && !(u->ticket = wf_ticket_get_locked(u->peer->process, u->name, &u->serial)))
 		return weft_fail(-ENOMEM, "no memory for an announcement");
 	if (!a.with && o->len && !asked && (u->pipe = wf_pipe_get_locked(u->peer->process, false, &never)) != NULL) {
 		u->early = true;
+		u->base = u->pipe->written;
 		a.with = WF_WITH_PIPE;
 	}
 	a.ticket = wf_f_place_of(u->ticket);
@@ -61,7 +62,7 @@ static int announce_locked(struct outgoing *o, struct weft_req *r, uint64_t allo
 	body = wf_outgoing_fill(c.cell, o, WF_FAR);
 	memcpy(body, &a, sizeof(a));
 	if (a.with == WF_WITH_PIPE) {
-		struct wf_pipe_place at = wf_pipe_place(u->pipe);
+		struct wf_pipe_place at = wf_pipe_place(u->pipe, u->base);
 
 		memcpy(body + sizeof(a), &at, sizeof(at));
 	} else if (a.with && !o->buf) {

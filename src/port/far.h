@@ -51,6 +51,7 @@ void wf_far_step(struct weft_req *r);                   /* [any, no lock] what c
 void wf_far_name_locked(struct weft_req *r, uint32_t name);     /* [wf_user_lock] as wf_push_name_locked */
 int wf_fars_step(void);                                 /* [listener] for all: how many moved */
 bool wf_fars_active(void);
+void wf_fars_insist(void);                              /* [listener, now and then] as wf_pushes_insist */
 bool wf_fars_pulling(uint32_t process);                 /* does a thread fetch for itself something of that process? */
 
 /* [listener] @process is dead: fetching what it has not written ends with -ECONNRESET. */

@@ -135,6 +135,20 @@ static bool take_chunk(struct wf_far *f)
 	return true;
 }
 
+/* [busy] What the sender was told, once more; and has it given up, or lost count? Then it is over. */
+static void insist(struct wf_far *f)
+{
+	if (f->over || !f->ticket)
+		return;
+	if (f->pipe && f->len > WF_CHUNKS * WF_CHUNK)
+		atomic_store_explicit(&f->pipe->read, f->base + (uint32_t)(f->got / WF_CHUNK), memory_order_release);   /* K4, as before */
+	if (atomic_load_explicit(&f->ticket->word, memory_order_acquire) != wf_ticket_word(f->serial, WF_T_TAKEN, 0)) {        /* K1 */
+		f->over = true;
+		f->err = -ECONNRESET;
+	}
+	wf_far_wake(f);
+}
+
 /* [busy] True: something was done. */
 static bool step(struct wf_far *f)
 {
@@ -202,7 +216,7 @@ int wf_far_pull(struct weft_port *p, struct weft_req *send, const struct wf_targ
 {
 	struct wf_far *f = send->far;
 	struct wf_linger w;
-	int cancel, r;
+	int cancel, r, idle = 0;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);        /* half a message is nobody's */
 	atomic_fetch_add_explicit(&pulling[f->peer->process], 1, memory_order_seq_cst); /* before it looks whether the sender lives: wf_fars_pulling */
@@ -210,10 +224,14 @@ int wf_far_pull(struct weft_port *p, struct weft_req *send, const struct wf_targ
 	wf_lock(&f->busy);
 	wf_linger_init(&w);
 	while (!f->over) {
-		if (step(f))
+		if (step(f)) {
 			wf_linger_init(&w);
-		else if (!wf_linger(&w))
+			idle = 0;
+		} else if (!wf_linger(&w)) {
 			sleep_for(f);
+			if (++idle % 50 == 0)   /* a second, unless it was woken for nothing */
+				insist(f);
+		}
 	}
 	wf_unlock(&f->busy);
 	r = result(f);
@@ -341,6 +359,16 @@ int wf_fars_step(void)
 	for (uint32_t n = 0; atomic_load_explicit(&active, memory_order_relaxed) && (f = nth(n)) != NULL; n++)
 		moved += step_taken(f);
 	return moved;
+}
+
+void wf_fars_insist(void)
+{
+	struct wf_far *f;
+
+	for (uint32_t n = 0; atomic_load_explicit(&active, memory_order_relaxed) && (f = nth(n)) != NULL; n++) {
+		insist(f);
+		step_taken(f);
+	}
 }
 
 bool wf_fars_pulling(uint32_t process)

@@ -24,6 +24,7 @@
 #define ENDED_MOST 64
 #define NEWS_MOST 4096
 #define BURY_EVERY WEFT_S
+#define INSIST_EVERY WEFT_S
 #define WAIT_MOST 5000          /* tenths of ms: threads of ours that are in the middle of something */
 
 static unsigned quiet;                  /* [listener] looks in a row at which nothing moved */
@@ -37,7 +38,7 @@ static weft_time next_try;
 enum { LIVES, DYING, LANDED /* what was landing at its death has */, BURIED };
 static unsigned char fate[WF_PROCESSES];
 static unsigned unburied;
-static weft_time next_burial;
+static weft_time next_burial, next_insist;
 
 /* A port told to attend: it rings for a ring whose sender found the listener named. */
 static void bell(struct wf_peer *peer, uint64_t face)
@@ -230,6 +231,16 @@ void wf_host_settled(uint32_t process)
 	}
 }
 
+/* Both ends of what is under way say again what they have said, if a stray write has changed it: ticket.h. */
+static void insist(void)
+{
+	if ((!wf_pushes_active() && !wf_fars_active()) || wf_now() < next_insist)
+		return;
+	next_insist = weft_in(INSIST_EVERY);
+	wf_pushes_insist();
+	wf_fars_insist();
+}
+
 int wf_host_attend(void)
 {
 	int n = wf_peers_poll();
@@ -238,6 +249,7 @@ int wf_host_attend(void)
 		meet_again();
 	wf_seek_again();
 	n += wf_pushes_step();
+	insist();
 	if (wf_ways_owe())
 		wf_ways_flush();        /* what an answered offer held up, too */
 	n += wf_fars_step();
@@ -306,6 +318,8 @@ void wf_host_dead(uint32_t process)
 	wf_ways_end(process, -ECONNRESET);
 	wf_pushes_dead(process);
 	wf_fars_dead(process);
+	wf_tickets_dead(process);
+	wf_pipes_dead(process);
 	wf_port_each(drop_broken, &process);
 	wf_process_ended(process);
 	wf_share_dead(process);

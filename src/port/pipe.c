@@ -7,11 +7,12 @@
 #include "mem/buf.h"
 #include "mem/bury.h"
 #include "net/local/peer.h"
+#include "port/request.h"
 
 #define EARLY 2                 /* pipes to one process that hold what nobody has taken yet */
 #define PIPES 8                 /* pipes to one process in all */
 
-static struct wf_pipe *free_pipes;              /* under wf_user_lock */
+static struct wf_pipe *free_pipes[WF_PROCESSES];        /* under wf_user_lock; 0: of dead ones, for anybody */
 static struct { uint16_t all, early; } pipes_to[WF_PROCESSES];
 
 static struct wf_pipe *pipe_new(void)
@@ -43,9 +44,11 @@ struct wf_pipe *wf_pipe_get_locked(uint32_t process, bool taken, bool *ret_never
 
 	*ret_never = false;
 	if (pipes_to[process].all < PIPES && (taken || pipes_to[process].early < EARLY)) {
-		p = free_pipes;
+		struct wf_pipe **from = free_pipes[process] ? &free_pipes[process] : &free_pipes[0];
+
+		p = *from;
 		if (p)
-			free_pipes = p->next;
+			*from = p->next;
 		else
 			p = pipe_new();
 		*ret_never = !p && !pipes_to[process].all;
@@ -64,13 +67,28 @@ void wf_pipe_put_locked(struct wf_pipe *p, uint32_t process, bool early)
 	/* relaxed: nobody reads it now; the next message goes on from here. */
 	atomic_store_explicit(&p->head->read, p->written, memory_order_relaxed);
 	p->read = p->written;
-	p->next = free_pipes;
-	free_pipes = p;
+	if (wf_peer_died(process))
+		process = 0;
+	p->next = free_pipes[process];
+	free_pipes[process] = p;
 }
 
-struct wf_pipe_place wf_pipe_place(const struct wf_pipe *p)
+void wf_pipes_dead(uint32_t process)
 {
-	return (struct wf_pipe_place){ .head = wf_f_place_of(p->head), .data = wf_f_place_of(p->data), .base = p->written };
+	struct wf_pipe *p;
+
+	wf_lock(&wf_user_lock);
+	while ((p = free_pipes[process]) != NULL) {
+		free_pipes[process] = p->next;
+		p->next = free_pipes[0];
+		free_pipes[0] = p;
+	}
+	wf_unlock(&wf_user_lock);
+}
+
+struct wf_pipe_place wf_pipe_place(const struct wf_pipe *p, uint32_t base)
+{
+	return (struct wf_pipe_place){ .head = wf_f_place_of(p->head), .data = wf_f_place_of(p->data), .base = base };
 }
 
 char *wf_pipe_chunk(struct wf_pipe *p)
@@ -89,4 +107,12 @@ void wf_pipe_filled(struct wf_pipe *p)
 {
 	atomic_store_explicit(&p->head->chunk[p->written % WF_CHUNKS].seq, p->written + 1, memory_order_release);      /* K3 */
 	p->written++;
+}
+
+void wf_pipe_insist(struct wf_pipe *p, uint32_t base)
+{
+	uint32_t n = p->written - base;
+
+	for (uint32_t i = p->written - (n < WF_CHUNKS ? n : WF_CHUNKS); i != p->written; i++)
+		atomic_store_explicit(&p->head->chunk[i % WF_CHUNKS].seq, i + 1, memory_order_release);        /* K3, as before */
 }

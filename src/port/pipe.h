@@ -23,12 +23,14 @@ struct wf_pipe {
  * comes back. @early of put: got for one that was not taken. */
 struct wf_pipe *wf_pipe_get_locked(uint32_t process, bool taken, bool *ret_never);
 void wf_pipe_put_locked(struct wf_pipe *p, uint32_t process, bool early);
+void wf_pipes_dead(uint32_t process);           /* [no lock] nobody there writes any more: its pipes serve for others */
 
-/* What the receiver is to be told: where it is, and the number of the chunk that is filled next. */
-struct wf_pipe_place wf_pipe_place(const struct wf_pipe *p);
+/* What the receiver is to be told: where it is, and the number of the message's first chunk. */
+struct wf_pipe_place wf_pipe_place(const struct wf_pipe *p, uint32_t base);
 
 /* [busy] The chunk to be filled next, or NULL: the receiver has not emptied it yet. And: it was filled. */
 char *wf_pipe_chunk(struct wf_pipe *p);
 void wf_pipe_filled(struct wf_pipe *p);
+void wf_pipe_insist(struct wf_pipe *p, uint32_t base);  /* [busy] the chunks from @base on are filled, once more */
 
 #endif

@@ -43,6 +43,7 @@ void wf_push_announced_locked(struct wf_push *u)
 {
 	u->nudged = false;
 	u->since = 0;
+	u->said = 0;
 	atomic_fetch_add_explicit(&silent, 1, memory_order_relaxed);
 	wf_list_add(&pushes, &u->link);
 	atomic_fetch_add_explicit(&active, 1, memory_order_relaxed);
@@ -54,7 +55,7 @@ void wf_push_unticket_locked(struct wf_push *u)
 		wf_pipe_put_locked(u->pipe, u->peer->process, u->early);
 	u->pipe = NULL;
 	u->early = false;
-	wf_ticket_put_locked(u->ticket, u->serial);
+	wf_ticket_put_locked(u->peer->process, u->ticket, u->serial);
 	u->ticket = NULL;
 }
 
@@ -124,10 +125,16 @@ static void wake_reader(struct wf_push *u)
 		wf_peer_wake(u->peer, name);
 }
 
+static void say(struct wf_push *u, uint32_t ready)
+{
+	u->said = ready;
+	atomic_store_explicit(&u->ticket->ready, ready, memory_order_release);                  /* K2 */
+}
+
 /* [busy] It was taken and cannot be sent: both ends learn of it. */
 static void give_up(struct wf_push *u)
 {
-	atomic_store_explicit(&u->ticket->ready, WF_READY_NEVER, memory_order_release);         /* K2 */
+	say(u, WF_READY_NEVER);
 	wf_lock(&wf_user_lock);
 	finish_locked(u, weft_fail(-ENOMEM, "no memory to send to another process"));
 	wf_unlock(&wf_user_lock);
@@ -147,8 +154,9 @@ static bool open_pipe(struct wf_push *u, bool taken)
 		give_up(u);
 	if (!u->pipe)
 		return false;
-	u->ticket->pipe = wf_pipe_place(u->pipe);
-	atomic_store_explicit(&u->ticket->ready, WF_READY_PIPE, memory_order_release);          /* K2 */
+	u->base = u->pipe->written;
+	u->ticket->pipe = wf_pipe_place(u->pipe, u->base);
+	say(u, WF_READY_PIPE);
 	return true;
 }
 
@@ -192,11 +200,11 @@ static void hand_over(struct wf_push *u)
 	b = u->req ? u->req->buf : NULL;
 	r = b ? wf_take_off(b, u->req->a.kind, u->peer->process, &f) : -ENOMEM;
 	if (r == 0) {
-		u->ticket->flight = f.flight;
+		u->ticket->flight = u->flight = f.flight;
 		u->req->buf = NULL;
 		u->handed = true;
 		wf_taken_off(b, &f);
-		atomic_store_explicit(&u->ticket->ready, WF_READY_FLIGHT, memory_order_release);        /* K2 */
+		say(u, WF_READY_FLIGHT);
 	}
 	wf_unlock(&wf_user_lock);
 	if (r < 0)
@@ -328,7 +336,7 @@ bool wf_push_go(struct wf_push *u, bool *ret_moved)
 	bool moved = false, taken = state == WF_T_TAKEN;
 	int err = 0;
 
-	if (word >> 32 != u->serial || state < WF_T_OPEN || state > WF_T_REFUSED) {
+	if (word >> 32 != u->serial || !wf_ticket_state_is(state)) {
 		state = WF_T_REFUSED;           /* written by who should not */
 		err = -ECONNRESET;
 	} else if (state == WF_T_REFUSED) {
@@ -346,7 +354,7 @@ bool wf_push_go(struct wf_push *u, bool *ret_moved)
 		state = WF_T_CANCELLED;
 	if (state == WF_T_OPEN || state == WF_T_TAKEN) {
 		if (u->buffer) {
-			if (taken && !atomic_load_explicit(&u->ticket->ready, memory_order_relaxed)) {
+			if (taken && !u->said) {
 				hand_over(u);
 				wake_reader(u);
 				moved = true;
@@ -483,6 +491,29 @@ int wf_pushes_step(void)
 		moved += m;
 	}
 	return moved;
+}
+
+/* [busy] */
+static void insist(struct wf_push *u)
+{
+	if (u->said == WF_READY_PIPE)
+		u->ticket->pipe = wf_pipe_place(u->pipe, u->base);
+	else if (u->said == WF_READY_FLIGHT)
+		u->ticket->flight = u->flight;
+	if (u->pipe)
+		wf_pipe_insist(u->pipe, u->base);
+	atomic_store_explicit(&u->ticket->ready, u->said, memory_order_release);                /* K2, as before */
+	wake_reader(u);
+}
+
+void wf_pushes_insist(void)
+{
+	struct wf_push *u;
+
+	for (uint32_t n = 0; atomic_load_explicit(&active, memory_order_relaxed) && (u = nth(n)) != NULL; n++) {
+		insist(u);
+		wf_unlock(&u->busy);
+	}
 }
 
 uint32_t wf_pushes_silent(void)

@@ -37,6 +37,7 @@ void wf_push_name_locked(struct weft_req *r, uint32_t name);
 void wf_push_step(struct weft_req *r);
 int wf_pushes_step(void);               /* [listener] for all: how many moved */
 bool wf_pushes_active(void);
+void wf_pushes_insist(void);            /* [listener, now and then] what the other ends were told, once more */
 uint32_t wf_pushes_silent(void);        /* how many were announced that nobody has taken, and the other process not told to look; a hint */
 
 /* [listener] Pushes to a dead process end. */
@@ -58,6 +59,9 @@ struct wf_push {
 	struct wf_push *next_free;
 	/* under busy, once announced */
 	struct wf_pipe *pipe;
+	uint32_t base;                  /* the number of its first chunk there */
+	uint32_t said;                  /* what the ticket's ready says, or should */
+	struct wf_flight flight;
 	size_t len, written;
 	struct wf_mem mem;
 	struct wf_walk walk;

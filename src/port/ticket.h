@@ -9,6 +9,9 @@
  * of a pipe's life its chunks are numbered on, so a chunk of an earlier message never looks new. A sender may fill a pipe before anybody has taken
  * the message. A buffer is handed over (a flight) when the message was taken.
  *
+ * A third process that writes where it should not may change any of these words. Each end knows what it has said, and says it again now and then while it waits (insist,
+ * in push.c and fetch.c): so the two do not wait for each other for ever. Tickets and pipes that a process was told of serve for no other while it lives: it may write there later.
+ *
  * Edges   K1  word release/acquire by CAS and store: who has the message, and what was done before.
  *         K2  ready release -> acquire: pipe and base, or the flight.
  *         K3  chunk seq release -> acquire: the chunk's bytes.
@@ -19,6 +22,7 @@
 #define WF_PORT_TICKET_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/cpu.h"
@@ -28,7 +32,8 @@
 #define WF_CHUNKS 16u
 #define WF_CHUNK ((size_t)16 << 10)
 
-enum { WF_T_OPEN = 1, WF_T_TAKEN, WF_T_DONE, WF_T_CANCELLED, WF_T_REFUSED };
+/* Any two differ in four bits: one that a stray write has changed a little is none. */
+enum { WF_T_OPEN = 0x0f, WF_T_TAKEN = 0x33, WF_T_DONE = 0x55, WF_T_CANCELLED = 0x96, WF_T_REFUSED = 0xaa };
 enum { WF_READY_PIPE = 1, WF_READY_FLIGHT, WF_READY_NEVER /* taken, and its sender has no memory to send it */ };
 
 /* Where the bytes are, and the number of the message's first chunk. */
@@ -73,8 +78,14 @@ static inline uint64_t wf_ticket_word(uint32_t serial, uint32_t state, int err)
 	return (uint64_t)serial << 32 | (uint64_t)(uint32_t)-err << 8 | state;
 }
 
-/* ticket.c: [wf_user_lock] One that is OPEN, @writer to be woken by it; NULL: no memory. And back, whatever its word says. */
-struct wf_ticket *wf_ticket_get_locked(uint32_t writer, uint32_t *ret_serial);
-void wf_ticket_put_locked(struct wf_ticket *t, uint32_t serial);
+static inline bool wf_ticket_state_is(uint32_t state)
+{
+	return state == WF_T_OPEN || state == WF_T_TAKEN || state == WF_T_DONE || state == WF_T_CANCELLED || state == WF_T_REFUSED;
+}
+
+/* ticket.c: [wf_user_lock] One for @process that is OPEN, @writer to be woken by it; NULL: no memory. And back, whatever its word says. */
+struct wf_ticket *wf_ticket_get_locked(uint32_t process, uint32_t writer, uint32_t *ret_serial);
+void wf_ticket_put_locked(uint32_t process, struct wf_ticket *t, uint32_t serial);
+void wf_tickets_dead(uint32_t process);         /* [no lock] nobody there writes any more: its tickets serve for others */
 
 #endif

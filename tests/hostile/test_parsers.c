@@ -190,7 +190,8 @@ static struct wf_flight some_flight(void)
 
 static void ticket_fill(struct wf_ticket *t, uint32_t serial)
 {
-	uint32_t state = any() % 4 ? WF_T_OPEN : (uint32_t)any() % 8;
+	static const uint32_t states[] = { 0, 1, WF_T_OPEN, WF_T_TAKEN, WF_T_DONE, WF_T_CANCELLED, WF_T_REFUSED, 255 };
+	uint32_t state = any() % 4 ? WF_T_OPEN : states[any() % 8];
 
 	atomic_store(&t->word, wf_ticket_word(any() % 8 ? serial : (uint32_t)nasty(), state, 0));
 	atomic_store(&t->writer, (uint32_t)nasty());

@@ -1,0 +1,166 @@
+/* test_far_stray.c - somebody writes where he should not: into the words by which two processes pass a message. They do not wait for each other for ever.
+ *
+ * Process 1, who sends, plays that third one as well: the words lie in its memory.
+ */
+#include "pair.h"
+
+#include "port/push.h"
+#include "port/request.h"
+
+enum { LEN = 1 << 20, LARGE = 64 << 20 };
+
+static uint64_t word_at(size_t i)
+{
+	return i * 0x9e3779b97f4a7c15u;
+}
+
+static uint64_t *payload(size_t len)
+{
+	uint64_t *mem = malloc(len);
+
+	MUST(mem);
+	for (size_t i = 0; i < len / 8; i++)
+		mem[i] = word_at(i);
+	return mem;
+}
+
+/* Not asked for by weft, and nothing a sanitizer should look at. */
+__attribute__((no_sanitize("thread"))) static void stray(void *mem, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		((volatile unsigned char *)mem)[i] = 0xee;
+}
+
+/* [process 0] */
+static void receive(uint64_t tag, size_t len)
+{
+	uint64_t *mem = calloc(1, len);
+	struct weft_status st;
+	size_t wrong = 0;
+
+	MUST(mem);
+	CHECK_OK(weft_recv(NULL, far_id(1), tag, mem, len, SOON, &st));
+	CHECK_EQ(st.len, len);
+	for (size_t i = 0; i < len / 8; i++)
+		wrong += mem[i] != word_at(i);
+	CHECK_EQ(wrong, 0);
+	free(mem);
+}
+
+/* [process 1] Of a send that has been announced. */
+static struct wf_push *push_of(struct weft_req *req)
+{
+	MUST(req && req->push);
+	while (!req->push->ticket)
+		crew_nap();             /* the other process is not known yet */
+	return req->push;
+}
+
+FAR(chunks_that_a_stray_write_has_hidden_are_shown_again, 2)
+{
+	far_join(0);
+	if (far_rank == 0) {
+		far_await(1, 1);
+		receive(1, LEN);
+	} else {
+		uint64_t *mem = payload(LEN);
+		struct wf_pipe_head *head;
+		struct weft_req *req;
+
+		MUST_OK(send_post(NULL, 0, far_id(0), 1, mem, LEN, &req));
+		head = push_of(req)->pipe->head;
+		for (int i = 0; i < 16; i++)
+			atomic_store(&head->chunk[i].seq, 12345u);
+		far_step(1);
+		CHECK_OK(weft_req_wait(&req, SOON, NULL));
+		free(mem);
+	}
+	far_leave();
+}
+
+FAR(room_that_a_stray_write_has_hidden_is_found_again, 2)
+{
+	far_join(0);
+	if (far_rank == 0) {
+		far_await(1, 1);
+		receive(1, LARGE);
+	} else {
+		uint64_t *mem = payload(LARGE);
+		struct wf_pipe_head *head;
+		struct weft_req *req;
+
+		MUST_OK(send_post(NULL, 0, far_id(0), 1, mem, LARGE, &req));
+		head = push_of(req)->pipe->head;
+		far_step(1);
+		for (weft_time until = weft_in(50 * WEFT_MS); weft_now() < until;)
+			atomic_store(&head->read, 0x77777777u);
+		CHECK_OK(weft_req_wait(&req, SOON, NULL));
+		free(mem);
+	}
+	far_leave();
+}
+
+FAR(a_pipe_that_a_stray_write_has_hidden_is_told_again, 2)
+{
+	far_join(0);
+	if (far_rank == 0) {
+		far_await(1, 1);
+		receive(3, LEN);
+		receive(1, LEN);
+		receive(2, LEN);
+	} else {
+		uint64_t *mem = payload(LEN);
+		struct weft_req *req[3];
+		struct wf_ticket *ticket;
+
+		for (int i = 0; i < 3; i++)     /* the third finds no pipe before it is taken */
+			MUST_OK(send_post(NULL, 0, far_id(0), (uint64_t)i + 1, mem, LEN, &req[i]));
+		ticket = push_of(req[2])->ticket;
+		CHECK(!req[2]->push->pipe);
+		far_step(1);
+		while ((atomic_load(&ticket->word) & 0xff) != WF_T_TAKEN)
+			;
+		far_stop(0);
+		for (int i = 0; i < 100 && !atomic_load(&ticket->ready); i++) {
+			weft_req_wait(&req[2], WEFT_NOW, NULL);
+			crew_nap();
+		}
+		CHECK_EQ(atomic_load(&ticket->ready), WF_READY_PIPE);
+		atomic_store(&ticket->ready, 77u);
+		stray(&ticket->pipe, sizeof(ticket->pipe));
+		far_go_on(0);
+		for (int i = 0; i < 3; i++)
+			CHECK_OK(weft_req_wait(&req[i], SOON, NULL));
+		free(mem);
+	}
+	far_leave();
+}
+
+FAR(a_message_whose_ticket_a_stray_write_has_broken_ends_at_both_ends, 2)
+{
+	far_join(0);
+	if (far_rank == 0) {
+		uint64_t *mem = malloc(LARGE);
+
+		MUST(mem);
+		far_await(1, 1);
+		CHECK_EQ(weft_recv(NULL, far_id(1), 1, mem, LARGE, SOON, NULL), -ECONNRESET);
+		free(mem);
+	} else {
+		uint64_t *mem = payload(LARGE);
+		struct wf_ticket *ticket;
+		struct weft_req *req;
+
+		MUST_OK(send_post(NULL, WEFT_SYNC, far_id(0), 1, mem, LARGE, &req));
+		ticket = push_of(req)->ticket;
+		far_step(1);
+		while ((atomic_load(&ticket->word) & 0xff) != WF_T_TAKEN)
+			;
+		atomic_fetch_xor(&ticket->word, 2u);
+		CHECK_EQ(weft_req_wait(&req, SOON, NULL), -ECONNRESET);
+		free(mem);
+	}
+	far_leave();
+}
+
+FAR_MAIN
