@@ -14,6 +14,33 @@ static inline weft_time wf_now(void)
 	return (weft_time)t.tv_sec * WEFT_S + t.tv_nsec;
 }
 
+/* How long ago something was, roughly and cheaply: differences of what the core counts. wf_ticks_us: a microsecond, or about. */
+#if defined(__aarch64__)
+static inline uint64_t wf_ticks(void)
+{
+	uint64_t t;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
+	return t;
+}
+static inline uint64_t wf_ticks_us(void)
+{
+	uint64_t hz;
+
+	__asm__("mrs %0, cntfrq_el0" : "=r"(hz));
+	return hz / 1000000 + 1;
+}
+#elif defined(__x86_64__)
+static inline uint64_t wf_ticks(void)
+{
+	return __builtin_ia32_rdtsc();
+}
+static inline uint64_t wf_ticks_us(void)
+{
+	return 2500;
+}
+#endif
+
 /* Has @until come? WEFT_NOW always has, WEFT_FOREVER never; neither asks the clock. */
 static inline bool wf_past(weft_time until)
 {

@@ -10,62 +10,61 @@
 
 #include "peer/inner.h"
 
-static unsigned char *lane_frame(struct wf_fill *f, size_t *room, uint8_t type, unsigned stream, uint32_t a, uint64_t b)
+static unsigned char *lane_frame(unsigned char *p, uint8_t type, unsigned stream, uint32_t a, uint64_t b)
 {
-	unsigned char *p = f->room + *room;
-
 	wf_wire_put(p, type, (uint8_t)stream, a, b);
-	*room += 16;
-	return p;
+	return p + 16;
 }
 
-static void put_acks(struct wf_remote *r, struct wf_lane *lane, struct wf_fill *f, size_t *room)
+unsigned char *wf_put_acks(struct wf_remote *r, struct wf_lane *lane, unsigned char *to)
 {
 	for (uint64_t m = lane->resumes; m; m &= m - 1) {
 		struct wf_in *in = &r->in[__builtin_ctzll(m)];
 
 		if (in->lane == lane)
-			lane_frame(f, room, WF_WIRE_RESUME, (unsigned)(in - r->in), in->epoch, in->next);
+			to = lane_frame(to, WF_WIRE_RESUME, (unsigned)(in - r->in), in->epoch, in->next);
 		in->told = in->next;
 	}
 	for (uint64_t m = lane->acks & ~lane->resumes; m; m &= m - 1) {
 		struct wf_in *in = &r->in[__builtin_ctzll(m)];
 
 		if (in->lane == lane)
-			lane_frame(f, room, WF_WIRE_ACK, (unsigned)(in - r->in), in->epoch, in->next);
+			to = lane_frame(to, WF_WIRE_ACK, (unsigned)(in - r->in), in->epoch, in->next);
 		in->told = in->next;
 	}
 	if (lane->chunk_told != lane->chunk_got)
-		lane_frame(f, room, WF_WIRE_CHUNKS, 0, 0, lane->chunk_got);
+		to = lane_frame(to, WF_WIRE_CHUNKS, 0, 0, lane->chunk_got);
 	lane->chunk_told = lane->chunk_got;
 	lane->resumes = lane->acks = 0;
 	lane->ack_now = false;
 	lane->ack_at = 0;
 	lane->bodies = 0;
+	return to;
 }
 
 /* What the lane has to say of itself. */
-static void put_lane(struct wf_remote *r, struct wf_lane *lane, struct wf_fill *f, size_t *room)
+static unsigned char *put_lane(struct wf_remote *r, struct wf_lane *lane, unsigned char *to)
 {
-	put_acks(r, lane, f, room);
+	to = wf_put_acks(r, lane, to);
 	for (uint64_t m = lane->moves; m; m &= m - 1) {
 		struct wf_out *out = r->out[__builtin_ctzll(m)];
 
-		lane_frame(f, room, WF_WIRE_MOVE, out->id, out->epoch, out->rt.acked);
+		to = lane_frame(to, WF_WIRE_MOVE, out->id, out->epoch, out->rt.acked);
 		if (out->waits)
 			wf_lane_expect(r, lane);
 	}
 	lane->moves = 0;
 	if (lane->pong_due)
-		lane_frame(f, room, WF_WIRE_PONG, 0, 0, lane->pong);
+		to = lane_frame(to, WF_WIRE_PONG, 0, 0, lane->pong);
 	lane->pong_due = false;
 	if (lane->ping_due) {
-		lane_frame(f, room, WF_WIRE_PING, 0, 0, (uint64_t)r->now);
+		to = lane_frame(to, WF_WIRE_PING, 0, 0, (uint64_t)r->now);
 		lane->ping_due = false;
 		lane->pinged = true;
 		lane->ping_at = r->now;
 		wf_lane_expect(r, lane);
 	}
+	return to;
 }
 
 /* Whole frames of @out from its sent position on, at most @most bytes: the offset behind them. *ret_body: the last has its payload elsewhere. */
@@ -116,7 +115,8 @@ static void put_stream(struct wf_remote *r, struct wf_lane *lane, struct wf_fill
 
 	if (end == out->rt.sent)
 		return;
-	lane_frame(f, room, WF_WIRE_STREAM, out->id, out->epoch, out->rt.sent);
+	lane_frame(f->room + *room, WF_WIRE_STREAM, out->id, out->epoch, out->rt.sent);
+	*room += 16;
 	add_piece(f, f->room + *begun, *room - *begun);
 	*begun = *room;
 	for (int i = 0, n = wf_retain_lend(&out->rt, out->rt.sent, end, iov); i < n; i++)
@@ -151,7 +151,7 @@ int wf_remote_fill(struct wf_remote *r, struct wf_lane *lane, struct wf_fill *f,
 		return 0;
 	}
 	if (lane->ack_now || lane->resumes || lane->moves || lane->pong_due || lane->ping_due || lane->ready)
-		put_lane(r, lane, f, &room);
+		room = (size_t)(put_lane(r, lane, f->room) - f->room);
 	for (uint64_t m = lane->ready; m && !f->body_len && f->nsmall + 4 <= pieces; m &= m - 1)
 		put_stream(r, lane, f, r->out[__builtin_ctzll(m)], &room, &begun);
 	if (!f->body_len && wf_bulk_cut(r, lane, &chunk)) {

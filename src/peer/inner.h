@@ -4,6 +4,7 @@
 
 #include "peer/remote.h"
 
+#define WF_ACK_BYTES (32u << 10)        /* of a stream that came, at the latest, are acknowledged */
 #define WF_SPARE 4096u                  /* of a ring, for frames that must not wait behind messages */
 
 /* A destination with announcements out or a backlog; it exists no longer than that. */
@@ -76,6 +77,9 @@ void wf_streams_place(struct wf_remote *r);
 void wf_control(struct wf_remote *r, uint8_t type, uint32_t a, uint64_t b);     /* a frame of 16 bytes on stream 0 */
 void wf_control_put(struct wf_remote *r, const unsigned char *frame, size_t len);
 
+/* fill.c */
+unsigned char *wf_put_acks(struct wf_remote *r, struct wf_lane *lane, unsigned char *to);      /* all that @lane owes; where it ends */
+
 /* lane.c */
 void wf_lane_wake(struct wf_remote *r, struct wf_lane *lane);
 void wf_lane_drop(struct wf_remote *r, struct wf_lane *lane);
@@ -111,7 +115,7 @@ void wf_dests_fini(struct wf_remote *r);
 
 /* invite.c */
 bool wf_invite_used(struct wf_remote *r, struct wf_rsend *s);                   /* is @s invited? What it could have used is gone */
-void wf_invite_sent(struct wf_remote *r, const struct wf_rsend *s);
+void wf_invite_last(struct wf_remote *r, uint32_t to, uint64_t context, uint64_t end);  /* the last frame for it in the plain stream ends there */
 int wf_invite_got(struct wf_remote *r, const unsigned char *p);
 void wf_invite_revoked(struct wf_remote *r, uint64_t token);
 

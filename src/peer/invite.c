@@ -12,8 +12,6 @@
 
 #include "peer/inner.h"
 
-#define PLAIN 4u                        /* the stream of priority 0, any rail */
-
 /* ---- the receiving end ---- */
 
 int wf_remote_invite(struct wf_remote *r, struct wf_landing *l, uint32_t from, uint32_t to, uint64_t context, const void *want, size_t len)
@@ -35,7 +33,7 @@ int wf_remote_invite(struct wf_remote *r, struct wf_landing *l, uint32_t from, u
 	l->invited = true;
 	wf_wire_head(frame, WF_WIRE_INVITE, 0, 48 + len);
 	wf_put32(frame + 4, from);
-	wf_put64(frame + 8, r->in[PLAIN].next);
+	wf_put64(frame + 8, r->in[WF_STREAM_PLAIN].next);
 	wf_put64(frame + 16, l->token);
 	wf_put64(frame + 24, l->len);
 	wf_put64(frame + 32, context);
@@ -54,17 +52,16 @@ static uint64_t *last_to(struct wf_remote *r, uint32_t to, uint64_t context)
 	return &r->last_to[h >> 58];    /* two that share a place are strict with each other, and that is all */
 }
 
-void wf_invite_sent(struct wf_remote *r, const struct wf_rsend *s)
+void wf_invite_last(struct wf_remote *r, uint32_t to, uint64_t context, uint64_t end)
 {
-	if (wf_stream_of(s) == PLAIN)
-		*last_to(r, s->to, s->context) = s->end;
+	*last_to(r, to, context) = end;
 }
 
 int wf_invite_got(struct wf_remote *r, const unsigned char *p)
 {
 	struct wf_invite i = { .token = wf_get64(p + 16), .limit = wf_get64(p + 24), .context = wf_get64(p + 32), .from = wf_get32(p + 4),
 			       .to = wf_get32(p + 40), .want_len = wf_get16(p + 2) - 48u };
-	struct wf_out *out = r->out[PLAIN];
+	struct wf_out *out = r->out[WF_STREAM_PLAIN];
 	struct wf_rdest *d = wf_dest_find(r, i.to, i.context);
 	struct wf_invite *place = &r->invites[r->invite_next];
 
@@ -99,7 +96,7 @@ bool wf_invite_used(struct wf_remote *r, struct wf_rsend *s)
 
 		if (!i->token || i->to != s->to || i->context != s->context || (i->from && i->from != s->from))
 			continue;
-		if (!used && wf_stream_of(s) == PLAIN && s->len > r->conf.eager && s->len <= i->limit && r->conf.ops->fits(s, i->want, i->want_len)) {
+		if (!used && wf_stream_of(s) == WF_STREAM_PLAIN && s->len > r->conf.eager && s->len <= i->limit && r->conf.ops->fits(s, i->want, i->want_len)) {
 			used = true;
 			s->token = i->token;
 		}

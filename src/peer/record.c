@@ -9,7 +9,6 @@
 #include "peer/inner.h"
 
 #define ACK_DELAY (2 * WEFT_MS)         /* nobody waits for it: who sends has its memory back before */
-#define ACK_BYTES (32u << 10)
 #define ERRORS_MOST 8
 
 static struct wf_act *add_act(struct wf_acts *acts, uint8_t kind)
@@ -274,7 +273,7 @@ static int stream_frame(struct wf_remote *r, struct wf_lane *lane, const unsigne
 		return rc;
 	in->next += (uint64_t)step;
 	lane->acks |= wf_bit((unsigned)lane->stream);
-	wf_ack_soon(r, lane, in->next - in->told >= ACK_BYTES || r->bye_in);
+	wf_ack_soon(r, lane, in->next - in->told >= WF_ACK_BYTES || r->bye_in);
 	return 0;
 }
 

@@ -34,6 +34,7 @@
 #define WF_RAILS 4u                                     /* of one remote */
 #define WF_CLASSES 8u                                   /* priorities */
 #define WF_STREAMS (1 + WF_CLASSES * (1 + WF_RAILS))    /* control; per priority: any rail, or a certain one */
+#define WF_STREAM_PLAIN 4u                              /* priority 0, any rail */
 #define WF_LANE_SLOTS (1 + 2 * WF_RAILS)                     /* control; head and bulk of each rail */
 #define WF_LANES (2 * WF_LANE_SLOTS)                         /* one that goes and one that comes */
 #define WF_INLINE_MOST 4096u                                 /* payload copied into the stream */
@@ -170,7 +171,7 @@ struct wf_act {
 	};
 };
 
-#define WF_ACTS 32
+#define WF_ACTS 64
 struct wf_acts {
 	int n;
 	struct wf_act a[WF_ACTS];
@@ -375,6 +376,15 @@ static inline bool wf_remote_due(const struct wf_remote *r, weft_time now)
 
 /* ---- sending ---- */
 
+/* A short message of priority 0 to a port of the native protocol. True: it is in the stream, and over; false: nothing happened, by wf_remote_send it goes. */
+struct wf_brisk {
+	uint32_t to, from, index;
+	uint64_t tag;
+	const void *payload;
+	size_t len;                     /* at most WF_INLINE_MOST */
+};
+bool wf_remote_brisk(struct wf_remote *r, const struct wf_brisk *b);   /* what time it is does not matter here */
+
 /* WEFT_DONE: over, @s is free; 0: SENT will tell; -EAGAIN (WF_SEND_NOW), -ENOMEM, -EMSGSIZE (head), the session's error: nothing happened. */
 int wf_remote_send(struct wf_remote *r, struct wf_rsend *s, weft_time now);
 
@@ -442,7 +452,12 @@ void wf_remote_lane_down(struct wf_remote *r, struct wf_lane *lane, weft_time no
 /* 1: @f is a record to write, and wf_remote_wrote follows when all of it is; 0: nothing now. */
 int wf_remote_fill(struct wf_remote *r, struct wf_lane *lane, struct wf_fill *f, weft_time now);
 void wf_remote_wrote(struct wf_remote *r, struct wf_lane *lane, weft_time now);
+/* The same for a short record, copied to @to: its bytes, and wf_remote_wrote is not called; 0: nothing happened, by wf_remote_fill it goes. *ret_more: fill has more. */
+size_t wf_remote_fill_flat(struct wf_remote *r, struct wf_lane *lane, unsigned char *to, size_t room, weft_time now, bool *ret_more);
 int wf_fill_body(const struct wf_remote *r, const struct wf_fill *f, uint64_t at, struct iovec *ret_iov, int max);      /* [any, no lock] */
+
+/* The same as wf_remote_record for one of short messages: true: @acts says which, and all of it was read; false: nothing happened, by that it goes. */
+bool wf_remote_record_brisk(struct wf_remote *r, struct wf_lane *lane, const void *bytes, uint32_t len, weft_time now, struct wf_acts *acts);
 
 /* A record's frames have come; @bytes stay until it answers 0 and the acts, which point into them, are carried out. 1: @acts is full, call
  * again with the same. -EPROTO: close the lane. */

@@ -51,6 +51,7 @@ static void put_payload(struct wf_remote *r, struct wf_retain *rt, uint64_t at, 
 /* The frame of @s, with its payload if it is @with. Room is there. */
 static void put(struct wf_remote *r, struct wf_out *out, struct wf_rsend *s, uint8_t type, uint8_t flags, bool with)
 {
+	static const unsigned char none[8];
 	unsigned char head[WF_WIRE_MSG_HEAD];
 	struct wf_rmsg m = header(s, type, flags);
 	size_t payload = with ? (size_t)s->len : 0, len = wf_wire_put_msg(head, &m, payload);
@@ -60,7 +61,9 @@ static void put(struct wf_remote *r, struct wf_out *out, struct wf_rsend *s, uin
 	wf_retain_put(&out->rt, s->start, head, len);
 	if (with)
 		put_payload(r, &out->rt, s->start + len, s);
-	wf_invite_sent(r, s);
+	wf_retain_put(&out->rt, s->start + len + payload, none, (size_t)(s->end - s->start) - len - payload);   /* padding: nothing of ours */
+	if (out->id == WF_STREAM_PLAIN)
+		wf_invite_last(r, s->to, s->context, s->end);
 	wf_out_appended(r, out, (size_t)(s->end - s->start));
 }
 

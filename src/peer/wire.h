@@ -117,6 +117,8 @@ static inline void wf_wire_put(unsigned char *p, uint8_t type, uint8_t flags, ui
 /* Looks at the frame at @p with @left bytes behind: its length with padding, or -EPROTO. *ret_shape is NULL for one to be skipped. */
 int wf_wire_next(const unsigned char *p, size_t left, const struct wf_wire_shape **ret_shape);
 
+#define WF_WIRE_MSG_LEAST 24u           /* bytes of a MSG's header */
+
 /* Writes the header of @m (payload or body come behind) into @p; its length. At most WF_WIRE_MSG_HEAD bytes. */
 #define WF_WIRE_MSG_HEAD (24u + 4 * 8u + WF_WIRE_PAD(1 + WF_WIRE_HEAD_MOST))
 size_t wf_wire_put_msg(unsigned char *p, const struct wf_rmsg *m, size_t payload);

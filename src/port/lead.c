@@ -11,8 +11,10 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "port/listener.h"
+#include "port/self.h"
 
 #define TICK WEFT_MS
+#define ABROAD 64
 
 static struct wf_lock leading;                          /* only tried */
 static _Atomic(struct wf_parker *) leader;              /* asleep on the rails */
@@ -57,6 +59,8 @@ int wf_lead_look(void)
 			wf_listener_wake();             /* it is to come by again, for when we stop looking */
 	}
 	n = wf_hosts->poll(spins);
+	if (n > 0)
+		wf_self.abroad = ABROAD;
 	if (spins) {
 		wf_fence_slow();                                        /* F1 with wf_lead_park */
 		if (wf_unlikely(atomic_load_explicit(&leader, memory_order_relaxed) != NULL))

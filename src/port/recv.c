@@ -10,8 +10,10 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/shield.h"
 #include "base/tsan.h"
 #include "port/deliver.h"
+#include "port/lead.h"
 #include "port/listener.h"
 #include "port/op.h"
 #include "port/open.h"
@@ -118,38 +120,56 @@ static int recv_posted(struct weft_port *p, const void *want, const struct wf_ta
 	return err;
 }
 
-static int recv_wait(struct weft_port *p, const void *want, const struct wf_target *t, weft_time until)
+/* Looks for the message for as long as it spins, without posting. 1: taken; 0: to be posted, or too late for that; or an error. */
+static int look_for(struct weft_port *p, const void *want, const struct wf_target *t, weft_time until, bool *ret_lived)
 {
 	struct wf_linger w;
-	bool own = !p->shared, lived;
 	int r;
 
-	if (wf_unlikely(atomic_load_explicit(&p->broken, memory_order_relaxed)))
-		return weft_fail(-ECONNRESET, "a member of the port has ended");
 	wf_linger_init(&w);
 	if (wf_self.spun)
 		w.spins = 0;            /* the hot path has done that */
 	wf_self.spun = false;
-	lived = true;
+	*ret_lived = true;
 	for (bool first = true;; first = false) {
 		uint32_t drains = atomic_load_explicit(&p->drains, memory_order_relaxed);
 
 		r = take(p, want, t);
 		if (r)
-			return r < 0 ? r : 0;
+			return r;
 		if (first && named(p, want))
-			lived = wf_lives(named(p, want));
-		if (until == WEFT_NOW || !own || !lived || wf_hosts)
-			break;
+			*ret_lived = wf_lives(named(p, want));
+		/* What comes from another host and is large is to land where it is wanted: that has to be posted. */
+		if (until == WEFT_NOW || p->shared || !*ret_lived || (wf_hosts && t->mem->len > WF_BODY))
+			return 0;
 		do {
 			if (!wf_linger(&w))
-				goto post;
+				return 0;
+			if (wf_unlikely(wf_hosts != NULL) && wf_lead_look() > 0)
+				break;
 			/* relaxed: a hint that somebody else drained; the lock orders what he did. */
 		} while (!wf_port_waiting(p) && atomic_load_explicit(&p->drains, memory_order_relaxed) == drains);
 	}
+}
+
+static int recv_wait(struct weft_port *p, const void *want, const struct wf_target *t, weft_time until)
+{
+	bool lived;
+	int r;
+
+	if (wf_unlikely(atomic_load_explicit(&p->broken, memory_order_relaxed)))
+		return weft_fail(-ECONNRESET, "a member of the port has ended");
+	if (wf_unlikely(wf_hosts != NULL)) {
+		wf_shield();            /* once for all looks at the rails */
+		r = look_for(p, want, t, until, &lived);
+		wf_unshield();
+	} else {
+		r = look_for(p, want, t, until, &lived);
+	}
+	if (r)
+		return r < 0 ? r : 0;
 	if (until == WEFT_NOW && lived)
 		return wf_late(until);
-post:
 	r = recv_posted(p, want, t, until);
 	return r == -ESRCH && lived ? weft_fail(-ECONNRESET, "the one it named has ended") : r;
 }
@@ -237,6 +257,10 @@ static inline __attribute__((always_inline)) struct wf_cell *next_hot_locked(str
 		return wf_likely(!others || ++p->streak % WF_STREAK) ? c : wf_port_scan_locked(p, ret_rd);
 	if (until == WEFT_NOW)
 		return NULL;
+	if (wf_unlikely(wf_self.abroad)) {
+		wf_self.abroad--;
+		return NULL;
+	}
 	wf_self.spun = true;
 	/* Where other processes send, whatever the crowd: two that run at once answer each other in 0.1 us until one is preempted; going away ends that. */
 	for (unsigned spins = others ? atomic_load_explicit(&wf_spins, memory_order_relaxed) : wf_spin_budget(); spins; spins--) {

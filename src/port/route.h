@@ -21,6 +21,8 @@ struct wf_route_ops {
 	int (*watch)(weft_id id);
 	void (*ended)(weft_id id);                              /* [no lock] one of this process is no more: who watches it is told */
 
+	/* [thread] A short plain message of this thread's own port. True: it has left; false: nothing happened, and the other ways say why. */
+	bool (*brisk)(weft_id to, uint64_t tag, const void *data, size_t len);
 	/* [any] @o goes at once: 0, its buffer has left; -ENOBUFS: not this way; or as lives. */
 	int (*send)(struct outgoing *o);
 	/* [any] The slower way for @r, which describes it. 0, or nothing happened. */
@@ -46,6 +48,17 @@ struct wf_route_ops {
 
 /* NULL: all of the job is on this host. Set before the first message, then constant. */
 extern const struct wf_route_ops *wf_hosts;
+
+/* A short message that this thread has just read from another host, for its own port: into the mailbox, as if it came from here, where its next receive finds it the short way.
+ * False: it is another's, or there is no room; by the port's door it goes. What the mailbox has is before what comes by the door. */
+struct wf_guest {
+	weft_id to, src;
+	uint64_t tag;
+	const void *payload;
+	size_t len;
+	uint32_t index;
+};
+bool wf_drop_in(const struct wf_guest *g);
 
 static inline bool wf_abroad(weft_id id)
 {

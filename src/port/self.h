@@ -27,6 +27,7 @@ struct wf_self {
 	uint32_t cold;                  /* receives left until its name is taken out of its own mailbox; 0: is not there */
 	bool in_callback;
 	bool spun;                      /* the hot path of this call has spun in vain */
+	uint8_t abroad;                 /* a look at the rails found something: for so many waits they are looked at first, and nobody spins in memory */
 	bool waiting;                   /* in a call that runs callbacks before it returns */
 };
 

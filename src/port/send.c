@@ -495,6 +495,15 @@ static bool send_hot_far(weft_id to, uint64_t tag, const void *data, size_t len)
 	return true;
 }
 
+/* The same to another host. */
+static __attribute__((noinline)) bool send_hot_abroad(weft_id to, uint64_t tag, const void *data, size_t len)
+{
+	if (!wf_hosts->brisk(to, tag, data, len))
+		return false;
+	wf_count_sent(wf_self.port, len);
+	return true;
+}
+
 /* The hot path: from a thread's own port, into a cell. True: sent. */
 static inline __attribute__((always_inline)) bool send_hot(weft_id to, uint64_t tag, const void *data, size_t len)
 {
@@ -507,7 +516,7 @@ static inline __attribute__((always_inline)) bool send_hot(weft_id to, uint64_t 
 		return false;
 	p = wf_port_find(to, &who);
 	if (!p)
-		return send_hot_far(to, tag, data, len);
+		return wf_unlikely(wf_abroad(to)) ? send_hot_abroad(to, tag, data, len) : send_hot_far(to, tag, data, len);
 	if (wf_unlikely(len > WF_BODY))
 		return false;
 	if (wf_unlikely(wf_ring_claim(&p->ring, who, 0, &pos, &c) != WF_CLAIMED))
@@ -521,6 +530,36 @@ static inline __attribute__((always_inline)) bool send_hot(weft_id to, uint64_t 
 	wf_copy_small(c->body, data, len);
 	publish(p, c, pos);
 	wf_count_sent(wf_self.port, len);
+	return true;
+}
+
+bool wf_drop_in(const struct wf_guest *g)
+{
+	struct weft_port *p = wf_self.port;
+	struct wf_cell *c;
+	uint32_t pos;
+	uint16_t who;
+
+	if (g->len > WF_BODY || !p || wf_port_find(g->to, &who) != p)
+		return false;
+	switch (wf_ring_claim(&p->ring, who, 0, &pos, &c)) {
+	case WF_CLAIMED:
+		break;
+	case WF_CLAIM_FULL:
+		if (!atomic_load_explicit(&p->big_wanted, memory_order_relaxed))
+			atomic_store_explicit(&p->big_wanted, true, memory_order_relaxed);
+		return false;
+	default:
+		return false;
+	}
+	c->kind = WF_INLINE;
+	c->flags = 0;
+	c->len = (uint32_t)g->len;
+	c->index = g->index;
+	c->src = g->src;
+	c->tag = g->tag;
+	wf_copy_small(c->body, g->payload, g->len);
+	publish(p, c, pos);
 	return true;
 }
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/shield.h"
 #include "base/tsan.h"
 #include "mem/share.h"
 #include "port/cancel.h"
@@ -272,8 +273,8 @@ static bool anything(const struct sleep *s)
 	return wf_callbacks_pending();
 }
 
-/* Returns 0 after the sleep: woken, late or not needed. -EBUSY: did not sleep. */
-static int sleep_once(struct weft_req **reqs, int n, int min, weft_time until)
+/* Returns 0 after the sleep: woken, late or not needed. -EBUSY: did not sleep. @shielded: we are, and asleep we need not be. */
+static int sleep_once(struct weft_req **reqs, int n, int min, weft_time until, bool shielded)
 {
 	struct sleep s = { .reqs = reqs, .n = n, .parker = &wf_self.port->face->parker };
 	weft_time soon = weft_in(WEFT_MS);
@@ -288,15 +289,20 @@ static int sleep_once(struct weft_req **reqs, int n, int min, weft_time until)
 	for (int i = 0; wf_peers_on() && i < n; i++)
 		if (reqs[i] && !wf_req_over(reqs[i]))
 			step_far(reqs[i]);
-	if (r >= 0 && count_over(reqs, n) < min && !anything(&s))
+	if (r >= 0 && count_over(reqs, n) < min && !anything(&s)) {
+		if (shielded)
+			wf_unshield();
 		wf_lead_park(s.parker, r || until < soon ? until : soon, get_up, &s);
+		if (shielded)
+			wf_shield();
+	}
 	get_up(&s);
 	name_far(reqs, n, 0);
 	wf_self.waiting = true;
 	return r < 0 ? r : 0;
 }
 
-int wf_await(struct weft_req **reqs, int n, int min, weft_time until)
+static int await(struct weft_req **reqs, int n, int min, weft_time until, bool shielded)
 {
 	struct wf_linger w;
 	int over = look(reqs, n, until == WEFT_NOW), r = 0;
@@ -327,7 +333,7 @@ int wf_await(struct weft_req **reqs, int n, int min, weft_time until)
 		/* Nobody may be looking where our sends wait. */
 		if ((over = look(reqs, n, true)) >= min)
 			break;
-		r = sleep_once(reqs, n, min, until);
+		r = sleep_once(reqs, n, min, until, shielded);
 		if (r < 0) {
 			weft_fail(r, "another thread is waiting for it");
 			break;
@@ -335,6 +341,8 @@ int wf_await(struct weft_req **reqs, int n, int min, weft_time until)
 		w.spins = 1;                    /* woken: look, and if it was for nothing sleep again soon */
 		w.yields = UINT32_MAX / 2;
 		w.began = 1;
+		if (wf_unlikely(wf_hosts != NULL) && count_over(reqs, n) >= min)
+			break;                  /* who sleeps on the rails has read it: looking there again takes a system call */
 	}
 	wf_self.waiting = false;
 	if (wf_peers_on() && (wf_pushes_active() || wf_fars_active())) {
@@ -343,6 +351,20 @@ int wf_await(struct weft_req **reqs, int n, int min, weft_time until)
 	}
 	if (wf_unlikely(wf_callbacks_pending()))
 		wf_listener_wake();             /* what came in the last moment */
+	return r;
+}
+
+int wf_await(struct weft_req **reqs, int n, int min, weft_time until)
+{
+	int r;
+
+	if (wf_likely(!wf_hosts))
+		return await(reqs, n, min, until, false);
+	if (count_over(reqs, n) >= min)
+		return 0;               /* a look takes a system call there */
+	wf_shield();                    /* once for all looks at the rails */
+	r = await(reqs, n, min, until, true);
+	wf_unshield();
 	return r;
 }
 
@@ -372,9 +394,11 @@ bool wf_await_hot(struct weft_req **reqs, int n)
 {
 	struct weft_port *p = wf_self.port;
 	struct wf_work work = { NULL };
-	unsigned spins = wf_spin_budget();
+	unsigned spins = wf_self.abroad ? 0 : wf_spin_budget();
 	int i = 0;
 
+	if (wf_unlikely(wf_self.abroad))
+		wf_self.abroad--;
 	wf_self.spun = true;
 	wf_door_enter_owner(&p->door);
 	wf_cool_locked();

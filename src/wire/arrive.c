@@ -10,13 +10,13 @@
  * Locks   landings: landings_lock, above the trunk's.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/shield.h"
 #include "port/budget.h"
 #include "port/context.h"
 #include "port/deliver.h"
@@ -159,6 +159,8 @@ static bool deliver(struct weft_port *p, struct wf_incoming *in)
 
 	wf_drain_locked(p, &work);
 	kept = wf_arrive_locked(p, in, &work);
+	if (wf_self.port != p)
+		atomic_fetch_add_explicit(&p->drains, 1, memory_order_relaxed);         /* its owner may look for it */
 	wf_port_leave(p);
 	wf_work_do(p, &work);
 	return kept;
@@ -234,12 +236,24 @@ static void announce(struct wf_trunk *t, const struct wf_act *a)
 	}
 }
 
+static bool dropped_in(const struct wf_trunk *t, const struct wf_rmsg *m)
+{
+	struct wf_guest g = { .to = mine(m->to), .src = (weft_id)t->process << 32 | m->from, .tag = m->tag, .payload = m->payload, .len = (size_t)m->len, .index = m->index };
+
+	return !(m->flags & (WF_WIRE_SYNC | WF_WIRE_CONTEXT | WF_WIRE_HEAD)) && wf_drop_in(&g);
+}
+
 static void message(struct wf_trunk *t, const struct wf_act *a)
 {
 	const struct wf_rmsg *m = &a->msg;
-	struct weft_port *p = enter(m);
+	struct weft_port *p;
 	struct wf_incoming in;
 
+	t->costs += a->cost;
+	if (wf_likely(dropped_in(t, m)))
+		return;
+	t->stirred = true;
+	p = enter(m);
 	if (!p) {
 		refuse(t, m, -ESRCH);
 	} else if (!incoming_of(p, t->process, m, &in)) {
@@ -255,7 +269,6 @@ static void message(struct wf_trunk *t, const struct wf_act *a)
 			refuse(t, m, -ENOMEM);
 		}
 	}
-	t->costs += a->cost;
 }
 
 /* ---- landings ---- */
@@ -587,14 +600,14 @@ int wf_arrive_pull(struct weft_port *p, struct weft_req *send, const struct wf_t
 	struct wf_trunk *t = send->stands->trunk;
 	struct landing *x = landing_new(t, send->a.len);
 	struct weft_req *waits = x ? wf_req_new(WF_USER) : NULL;
-	int r, cancel;
+	int r;
 
 	if (!waits) {
 		free(x);
 		return weft_fail(-ENOMEM, "no memory to receive");
 	}
 	/* Our memory is written to, whatever becomes of the thread: it is to be cancelled afterwards. */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	wf_shield();
 	x->port = p;
 	x->send = send;
 	x->waits = waits;
@@ -609,7 +622,7 @@ int wf_arrive_pull(struct weft_port *p, struct weft_req *send, const struct wf_t
 	}
 	r = land_result(x, to->mem, to->flags, to->st);
 	free(x);
-	pthread_setcancelstate(cancel, NULL);
+	wf_unshield();
 	return r;
 }
 

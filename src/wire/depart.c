@@ -113,15 +113,60 @@ static void buffer_done(struct weft_buf *b, uint16_t kind)
 	wf_buf_release(b);
 }
 
+/* A short send is in its stream: goes out, or waits a little for the next one. */
+struct going {
+	struct wf_line *line;           /* ours to write to */
+	enum { GOES, HELD, HELD_FIRST } held;
+	bool news;
+};
+
+/* [trunk.lock] */
+static void go_locked(struct wf_trunk *t, struct going *g, size_t len)
+{
+	if (wf_trunk_holds(t, len + WF_COST))
+		g->held = t->held == len + WF_COST ? HELD_FIRST : HELD;
+	else
+		g->line = wf_trunk_take_locked(t, wf_now(), &g->news);
+}
+
+static void go(struct wf_trunk *t, const struct going *g)
+{
+	if (g->line)
+		wf_trunk_taken(t, g->line, g->news);
+	else if (g->held == HELD_FIRST)
+		wf_trunk_held(t);
+	else if (!g->held)
+		wf_trunk_turn(t);
+	atomic_store_explicit(&t->sent, wf_ticks(), memory_order_relaxed);
+}
+
+bool wf_depart_brisk(weft_id to, uint64_t tag, const void *data, size_t len)
+{
+	struct wf_brisk b = { .to = (uint32_t)to, .from = (uint32_t)wf_self.id, .index = WEFT_NOBODY, .tag = tag, .payload = data, .len = len };
+	struct going g = { .line = NULL };
+	struct wf_trunk *t = wf_trunk_at((uint32_t)(to >> 32));
+	bool sent;
+
+	if (wf_unlikely(!t || len > WF_INLINE_MOST || !atomic_load_explicit(&t->cared, memory_order_relaxed)))
+		return false;
+	if (wf_unlikely(atomic_load_explicit(&t->err, memory_order_acquire) || wf_watch_over(t, (uint32_t)to)))
+		return false;
+	wf_lock(&t->lock);
+	sent = wf_remote_brisk(&t->remote, &b);
+	if (wf_likely(sent))
+		go_locked(t, &g, len);
+	wf_unlock(&t->lock);
+	if (wf_likely(sent))
+		go(t, &g);
+	return sent;
+}
+
 int wf_depart_now(struct outgoing *o)
 {
 	unsigned char flat[WF_INLINE_MOST];
-	enum { GOES, HELD, HELD_FIRST } held = GOES;
-	struct wf_line *line = NULL;
+	struct going g = { .line = NULL };
 	struct wf_departure d;
 	struct wf_trunk *t;
-	bool news = false;
-	weft_time now;
 	int r;
 
 	if (o->len > sizeof(flat))
@@ -139,21 +184,12 @@ int wf_depart_now(struct outgoing *o)
 			return weft_fail(-EINVAL, "op.layout gave no pieces");
 		d.data = (char *)flat;
 	}
-	now = wf_now();
 	wf_lock(&t->lock);
-	r = wf_remote_send(&t->remote, &d.s, now);
-	if (r == WEFT_DONE && wf_trunk_holds(t, o->len + WF_COST, now))
-		held = t->held == o->len + WF_COST ? HELD_FIRST : HELD;
-	else
-		line = wf_trunk_take_locked(t, now, &news);
+	r = wf_remote_send(&t->remote, &d.s, wf_now());
+	if (r == WEFT_DONE)
+		go_locked(t, &g, o->len);
 	wf_unlock(&t->lock);
-	if (line)
-		wf_trunk_taken(t, line, news);
-	else if (held == HELD_FIRST)
-		wf_trunk_held(t, now);
-	else if (!held)
-		wf_trunk_turn(t);
-	atomic_store_explicit(&t->sent, held ? now : wf_now(), memory_order_relaxed);
+	go(t, &g);
 	if (r != WEFT_DONE)
 		return r == -EAGAIN ? -ENOBUFS : r;
 	if (o->buf)

@@ -102,16 +102,18 @@ static void piece_add(struct wf_line *l, const void *base, size_t len)
 static int seal_small(struct wf_line *l, uint8_t **to)
 {
 	struct wf_fill *f = &l->fill;
-	bool full = l->seal.end.mode == WF_MODE_FULL;
+	bool full = l->seal.end.mode == WF_MODE_FULL, flat = f->small_len <= sizeof(l->flat) - WF_RECORD_HEAD - WF_AEAD_TAG;
 	int r;
 
-	if (full) {
-		long n = wf_sealer_frames(&l->seal, f->small, f->nsmall, f->body_len, *to);
+	/* In one piece, if they are few: copying them costs less than the pieces do in the kernel. */
+	if (full || flat) {
+		uint8_t *at = full ? *to : l->flat;
+		long n = wf_sealer_frames(&l->seal, f->small, f->nsmall, f->body_len, at);
 
 		if (n < 0)
 			return (int)n;
-		piece_add(l, *to, (size_t)n);
-		*to += n;
+		piece_add(l, at, (size_t)n);
+		*to += full ? n : 0;
 		return 0;
 	}
 	r = wf_sealer_begin(&l->seal, f->small_len, f->body_len, l->head);
@@ -158,21 +160,6 @@ static int seal_body(struct wf_line *l, uint8_t **to)
 	return r;
 }
 
-/* [writing] A short record as one piece: copying it costs less than the pieces do in the kernel. */
-static void flatten(struct wf_line *l)
-{
-	size_t n = 0;
-
-	for (uint32_t i = 0; i < l->iovs; i++) {
-		if (l->iov[i].iov_len > sizeof(l->flat) - n)
-			return;
-		memcpy(l->flat + n, l->iov[i].iov_base, l->iov[i].iov_len);
-		n += l->iov[i].iov_len;
-	}
-	l->iov[0] = (struct iovec){ l->flat, n };
-	l->iovs = 1;
-}
-
 /* [writing] The record in l->fill becomes pieces. 1, or an error. */
 static int seal_filled(struct wf_line *l)
 {
@@ -186,8 +173,6 @@ static int seal_filled(struct wf_line *l)
 	r = seal_small(l, &to);
 	if (r == 0 && l->fill.body_len)
 		r = seal_body(l, &to);
-	else if (r == 0 && l->iovs > 1)
-		flatten(l);
 	return r < 0 ? r : 1;
 }
 
@@ -276,6 +261,9 @@ bool wf_line_take_locked(struct wf_line *l, weft_time now)
 		return false;
 	if (!atomic_load_explicit(&l->down, memory_order_acquire) && l->of && l->said_at == l->said_n && l->iov_at == l->iovs && !l->filled) {
 		l->iovs = l->iov_at = 0;
+		l->flat_n = wf_remote_fill_flat(&l->trunk->remote, l->of, l->flat + WF_RECORD_HEAD, sizeof(l->flat) - WF_RECORD_HEAD - WF_AEAD_TAG, now, &l->more);
+		if (l->flat_n)
+			return true;
 		l->filled = wf_remote_fill(&l->trunk->remote, l->of, &l->fill, now) == 1;
 		if (l->filled)
 			return true;
@@ -284,12 +272,41 @@ bool wf_line_take_locked(struct wf_line *l, weft_time now)
 	return false;
 }
 
+/* [writing] The record that lies flat, sealed where it lies and sent. As write_locked. */
+static int send_flat_locked(struct wf_line *l)
+{
+	struct iovec frames = { l->flat + WF_RECORD_HEAD, l->flat_n };
+	long n = wf_sealer_frames(&l->seal, &frames, 1, 0, l->flat);
+	ssize_t sent;
+
+	l->flat_n = 0;
+	if (n < 0)
+		return (int)n;
+	l->iov[0] = (struct iovec){ l->flat, (size_t)n };
+	l->iovs = 1;
+	sent = wf_lane_send(l->rail, l->lane, &(struct weft_out){ .piece = l->iov, .pieces = 1 });
+	if (sent == n && !l->more) {
+		l->iovs = 0;
+		return 0;
+	}
+	if (sent < 0)
+		return (int)sent;
+	l->iov[0] = (struct iovec){ l->flat + sent, (size_t)(n - sent) };
+	l->iov_at = sent == n;
+	return write_locked(l);
+}
+
 void wf_line_taken(struct wf_line *l)
 {
-	int r = seal_filled(l);
+	int r;
 
-	if (r > 0)
-		r = write_locked(l);
+	if (l->flat_n) {
+		r = send_flat_locked(l);
+	} else {
+		r = seal_filled(l);
+		if (r > 0)
+			r = write_locked(l);
+	}
 	wf_unlock(&l->writing);
 	atomic_thread_fence(memory_order_seq_cst);      /* as in wf_line_write */
 	if (r < 0 && r != -EAGAIN)
@@ -496,34 +513,62 @@ void wf_line_listen(struct wf_line *l)
 
 /* ---- reading ---- */
 
+/* What was read may have left something to do. */
+static void settle(struct wf_trunk *t)
+{
+	bool due, news;
+
+	wf_lock(&t->lock);
+	due = wf_remote_due(&t->remote, t->remote.now);
+	news = !due && wf_trunk_news_locked(t);
+	wf_unlock(&t->lock);
+	if (due)
+		wf_trunk_turn(t);
+	else if (news)
+		wf_trunks_by(atomic_load_explicit(&t->wake, memory_order_relaxed));
+}
+
+/* [reading, trunk.lock] What messages cost that were read is given back. */
+static void credit_locked(struct wf_trunk *t)
+{
+	wf_arrive_credit_locked(t, t->costs);
+	t->costs = 0;
+}
+
 /* [reader] The frames of a record: told to the remote, and done. */
 static int frames(struct wf_line *l, const void *bytes, size_t len, size_t body)
 {
 	struct wf_trunk *t = l->trunk;
+	weft_time now = wf_now();
 	struct wf_acts acts;
-	uint64_t costs;
-	weft_time now;
 	bool due, news;
 	int r;
 
-	now = wf_now();
 	wf_lock(&t->reading);
 	do {
 		acts.n = 0;
 		wf_lock(&t->lock);
-		r = wf_remote_record(&t->remote, l->of, bytes, (uint32_t)len, (uint32_t)body, now, &acts);
+		if (t->costs)           /* of the last time: as long as it is little it can wait */
+			credit_locked(t);
+		r = 0;
+		if (body || !wf_remote_record_brisk(&t->remote, l->of, bytes, (uint32_t)len, now, &acts))
+			r = wf_remote_record(&t->remote, l->of, bytes, (uint32_t)len, (uint32_t)body, now, &acts);
+		due = wf_remote_due(&t->remote, now);
+		news = !due && wf_trunk_news_locked(t);         /* an acknowledgement, in a while */
 		wf_unlock(&t->lock);
 		wf_trunk_do(t, &acts, l);
+		for (int i = 0; i < acts.n; i++)
+			t->stirred |= acts.a[i].kind != WF_ACT_MSG;
 	} while (r == 1);
-	costs = t->costs;
-	t->costs = 0;
+	if (wf_unlikely(t->stirred || t->costs > t->remote.conf.window / 8)) {
+		t->stirred = false;
+		wf_lock(&t->lock);
+		credit_locked(t);
+		due = wf_remote_due(&t->remote, now);
+		news |= !due && wf_trunk_news_locked(t);
+		wf_unlock(&t->lock);
+	}
 	wf_unlock(&t->reading);
-	wf_lock(&t->lock);
-	if (costs)
-		wf_arrive_credit_locked(t, costs);
-	due = wf_remote_due(&t->remote, now);
-	news = !due && wf_trunk_news_locked(t);         /* an acknowledgement, in a while */
-	wf_unlock(&t->lock);
 	if (due)
 		wf_trunk_turn(t);
 	else if (news)
@@ -622,7 +667,7 @@ static ssize_t tail(struct wf_line *l, const uint8_t *p, size_t n, struct weft_n
 	wf_trunk_do(t, &acts, l);
 	wf_unlock(&t->reading);
 	l->stage = WF_LINE_RECORDS;
-	wf_trunk_turn(t);
+	settle(t);
 	return r < 0 ? r : (ssize_t)len;
 }
 

@@ -4,7 +4,6 @@
  * where it is.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "base/clock.h"
 #include "base/knob.h"
 #include "base/log.h"
+#include "base/shield.h"
 #include "net/choose.h"
 #include "secure/key.h"
 #include "port/lead.h"
@@ -21,12 +21,14 @@
 #include "wire/wire.h"
 
 #define BUDGET 64                       /* events of one look */
+#define HURRIED 16                      /* looks in a row that found something before timers are looked at */
 #define LOOK WEFT_S                     /* how often handshakes are looked at, and who is waited for */
 
 struct wf_endpoint wf_endpoint;
 static struct wf_hosts_map map;
 static struct wf_rail *rail;
 static _Atomic weft_time next_look;
+static _Atomic uint32_t hurried;
 
 struct wf_rail *wf_rail_to(const struct wf_trunk *t, uint32_t n)
 {
@@ -54,11 +56,16 @@ uint32_t wf_hosts_abroad(void)
 static int poll(bool spins)
 {
 	weft_time now;
-	int n, r, cancel;
+	int n, r;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);        /* drivers call what threads are cancelled in */
+	wf_shield();
 	wf_trunks_flush();
 	r = wf_rail_poll(rail, BUDGET, spins ? WEFT_POLL_SPIN : 0);
+	/* Something came that a waiting thread may want to have at once: the rest can wait for its next look, unless somebody has asked for it. */
+	if (spins && r > 0 && wf_trunks_next() > 0 && atomic_fetch_add_explicit(&hurried, 1, memory_order_relaxed) % HURRIED) {
+		wf_unshield();
+		return r;
+	}
 	now = wf_now();
 	wf_trunks_turn(now);
 	n = wf_lines_bury();            /* after it: who ends a line sets the time that it clears */
@@ -67,7 +74,7 @@ static int poll(bool spins)
 		wf_lines_look(now);
 		wf_watch_look();
 	}
-	pthread_setcancelstate(cancel, NULL);
+	wf_unshield();
 	return n + (r > 0 ? r : 0);
 }
 
@@ -80,6 +87,7 @@ static struct wf_route_ops ops = {
 	.lives = wf_depart_lives,
 	.watch = wf_watch_abroad,
 	.ended = wf_watch_ended,
+	.brisk = wf_depart_brisk,
 	.send = wf_depart_now,
 	.start = wf_depart,
 	.cancel_locked = wf_depart_cancel_locked,

@@ -2,13 +2,13 @@
 #include "wire/wire.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/knob.h"
 #include "base/log.h"
+#include "base/shield.h"
 #include "port/host.h"
 #include "port/lead.h"
 #include "port/open.h"
@@ -16,9 +16,9 @@
 #define PROCESSES 1024u                 /* a page of the table */
 #define WINDOW_MOST (1u << 20)          /* fills a line of 10 GB/s for 100 us */
 #define ROW 4u                          /* short sends one upon the other: more are likely */
-#define ROW_GAP 2000                    /* ns between two of them */
+#define ROW_GAP 2                       /* us between two of them, or about */
 #define HELD_MOST (8u << 10)            /* bytes that wait for company */
-#define HELD_TIME 20000                 /* ns, while more come */
+#define HELD_TIME 20                    /* us, while more come */
 #define HELD_LONG (100 * 1000)          /* ns, when none comes any more and its sender does not wait */
 #define FIRST (30 * WEFT_S)             /* hosts are not started all at once */
 
@@ -56,6 +56,7 @@ static struct wf_trunk *make_locked(uint32_t process)
 	if (!t)
 		return NULL;
 	t->process = process;
+	t->tick_us = wf_ticks_us();
 	conf.seed = (uint64_t)wf_now() * 0x9e3779b97f4a7c15u + process;
 	if (wf_host_addr(process, &t->addr) < 0 || wf_remote_init(&t->remote, &conf, wf_now()) < 0) {
 		free(t);
@@ -199,21 +200,20 @@ void wf_trunk_turn(struct wf_trunk *t)
 {
 	struct wf_acts acts;
 	bool news = false;
-	int cancel;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);        /* drivers call what threads are cancelled in */
+	wf_shield();
 	do {
 		weft_time now = wf_now();
 
 		acts.n = 0;
 		wf_lock(&t->lock);
 		t->held = 0;
-		t->written = now;
+		t->written = wf_ticks();
 		wf_remote_acts(&t->remote, now, &acts);
 		news |= wf_trunk_news_locked(t);
 		wf_unlock(&t->lock);
 	} while (wf_trunk_do(t, &acts, NULL) || acts.n == WF_ACTS);
-	pthread_setcancelstate(cancel, NULL);
+	wf_unshield();
 	if (news)
 		wf_trunks_by(atomic_load_explicit(&t->wake, memory_order_relaxed));
 }
@@ -231,7 +231,7 @@ struct wf_line *wf_trunk_take_locked(struct wf_trunk *t, weft_time now, bool *re
 	if (l && wf_line_take_locked(l, now)) {
 		atomic_fetch_add_explicit(&l->users, 1, memory_order_relaxed);
 		t->held = 0;
-		t->written = now;
+		t->written = wf_ticks();
 		*ret_news = wf_trunk_news_locked(t);
 		return l;
 	}
@@ -241,36 +241,36 @@ struct wf_line *wf_trunk_take_locked(struct wf_trunk *t, weft_time now, bool *re
 
 void wf_trunk_taken(struct wf_trunk *t, struct wf_line *l, bool news)
 {
-	int cancel;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);        /* drivers call what threads are cancelled in */
+	wf_shield();
 	wf_line_taken(l);
 	let_go(l);
-	pthread_setcancelstate(cancel, NULL);
+	wf_unshield();
 	if (news)
 		wf_trunks_by(atomic_load_explicit(&t->wake, memory_order_relaxed));
 }
 
 /* Who sends many short ones in a row pays one system call for all of them: they wait until there are HELD_MOST bytes or HELD_TIME is over, which the next one finds out, or their
  * sender waits for something (wf_trunks_flush), or HELD_LONG is over, which who watches the rails finds out. One that comes alone never waits. */
-bool wf_trunk_holds(struct wf_trunk *t, size_t len, weft_time now)
+bool wf_trunk_holds(struct wf_trunk *t, size_t len)
 {
-	if (now - atomic_load_explicit(&t->sent, memory_order_relaxed) > ROW_GAP) {
+	uint64_t now = wf_ticks();
+
+	if (now - atomic_load_explicit(&t->sent, memory_order_relaxed) > ROW_GAP * t->tick_us) {
 		t->rows = t->row >= 2 * ROW;
 		t->row = 0;
 		return false;
 	}
-	if ((++t->row < ROW && !t->rows) || t->held + len > HELD_MOST || now - t->written > HELD_TIME)
+	if ((++t->row < ROW && !t->rows) || t->held + len > HELD_MOST || now - t->written > HELD_TIME * t->tick_us)
 		return false;
 	t->held += (uint32_t)len;
 	return true;
 }
 
-void wf_trunk_held(struct wf_trunk *t, weft_time now)
+void wf_trunk_held(struct wf_trunk *t)
 {
 	atomic_store_explicit(&t->due, true, memory_order_relaxed);
 	atomic_store_explicit(&holding, 1, memory_order_relaxed);
-	wf_trunks_by(now + HELD_LONG);
+	wf_trunks_by(wf_now() + HELD_LONG);
 }
 
 void wf_trunks_flush(void)

@@ -64,7 +64,9 @@ struct wf_line {
 	uint32_t body_sent;                     /* bytes of its body that are sealed */
 	uint8_t head[WF_RECORD_HEAD], tails[2][WF_AEAD_TAG];
 	uint8_t *sealed;                        /* room for what is encrypted */
-	uint8_t flat[1024];                     /* a short record in one piece */
+	uint8_t flat[4096];                     /* a short record in one piece */
+	size_t flat_n;                          /* bytes of frames in it that are not sealed yet */
+	bool more;                              /* the remote has more to write behind them */
 	uint8_t said[WF_HS_FRAME_MAX];             /* handshake bytes that are not sent yet */
 	uint32_t said_n, said_at;
 
@@ -76,6 +78,7 @@ struct wf_line {
 struct wf_trunk {
 	uint32_t process;
 	struct weft_addr addr;                  /* of its rail; constant */
+	uint64_t tick_us;                       /* ticks of a microsecond, or about; constant */
 	struct wf_lock lock;
 	struct wf_lock reading;
 	/* under lock */
@@ -83,10 +86,11 @@ struct wf_trunk {
 	struct wf_line *lines[WF_LANES];        /* by the remote's lane */
 	uint64_t owed;                          /* credit, when the budget has room again */
 	uint64_t costs;                         /* [reading, not lock] of messages just read, to be given back */
+	bool stirred;                           /* [reading, not lock] what was just read may have left the remote something to do */
 	uint32_t row;                           /* short sends that came one upon the other */
 	bool rows;                              /* the last row was a long one */
 	uint32_t held;                          /* bytes of them that were not written yet, to go with the next */
-	weft_time written;                      /* when the last of them was */
+	uint64_t written;                       /* when the last of them was, in ticks */
 	struct wf_session sessions[WF_SESSIONS];
 	uint32_t nsessions;
 	uint8_t incarnation[16];
@@ -96,7 +100,7 @@ struct wf_trunk {
 	_Atomic weft_time wake;
 	_Atomic int err;                        /* its session is over */
 	_Atomic bool due;                       /* acts wait to be carried out */
-	_Atomic weft_time sent;                 /* when the last short send returned; a hint */
+	_Atomic uint64_t sent;                  /* when the last short send returned, in ticks; a hint */
 	_Atomic bool closed;                    /* all was said, and BYE */
 	_Atomic bool cared;                     /* somebody here waits for it, or did a second ago: its death is to be found out. Changed under lock */
 	_Atomic uint32_t gones;                 /* how many of theirs were told gone; release: with watched */
@@ -118,8 +122,8 @@ void wf_trunk_taken(struct wf_trunk *t, struct wf_line *l, bool news);
 bool wf_trunk_do(struct wf_trunk *t, struct wf_acts *acts, struct wf_line *line);      /* @line: they came by it. True: the remote may want more done */
 
 weft_time wf_trunks_next(void);                         /* when one of them is to be looked at */
-bool wf_trunk_holds(struct wf_trunk *t, size_t len, weft_time now);     /* [trunk.lock] a short one was sent: it may wait for the next one a little */
-void wf_trunk_held(struct wf_trunk *t, weft_time now);  /* [any, no lock] it does: somebody sees to it */
+bool wf_trunk_holds(struct wf_trunk *t, size_t len);    /* [trunk.lock] a short one was sent: it may wait for the next one a little */
+void wf_trunk_held(struct wf_trunk *t);                 /* [any, no lock] it does: somebody sees to it */
 void wf_trunks_flush(void);                             /* [any, no lock] what waits for company goes */
 void wf_trunks_by(weft_time when);                      /* [any] then at the latest; who sleeps longer is woken */
 void wf_trunks_turn(weft_time now);                     /* those whose time has come */

@@ -234,7 +234,9 @@ static bool record(struct wf_lane *lane, const uint8_t *bytes, uint32_t len, uin
 
 	do {
 		acts.n = 0;
-		rc = wf_remote_record(&r, lane, bytes, len, body_len, now, &acts);
+		rc = 0;
+		if (body_len || len & 8 || !wf_remote_record_brisk(&r, lane, bytes, len, now, &acts))
+			rc = wf_remote_record(&r, lane, bytes, len, body_len, now, &acts);
 		for (int i = 0; i < acts.n; i++)
 			act(&acts.a[i], lane);
 	} while (rc == 1);

@@ -40,6 +40,24 @@ static uint32_t piece(struct end *e, struct wf_remote *r, const uint8_t **ret, u
 	return (uint32_t)iov[0].iov_len;
 }
 
+/* The next record, by the short way or the other. */
+static bool filled(struct world *w, struct end *e)
+{
+	struct wf_remote *r = e->p->remote[e->other];
+	bool more;
+	size_t n = sim_random(w, 2) ? wf_remote_fill_flat(r, e->lane, e->flat, sizeof(e->flat), w->now, &more) : 0;
+
+	e->is_flat = n > 0;
+	if (!n)
+		return wf_remote_fill(r, e->lane, &e->fill, w->now);
+	e->fill.nsmall = 1;
+	e->fill.small[0] = (struct iovec){ e->flat, n };
+	e->fill.small_len = (uint32_t)n;
+	e->fill.body_len = 0;
+	e->fill.send = NULL;
+	return true;
+}
+
 static void write_on(struct world *w, struct end *e)
 {
 	struct wf_remote *r = e->p->remote[e->other];
@@ -52,7 +70,7 @@ static void write_on(struct world *w, struct end *e)
 		uint32_t n, took;
 
 		if (!e->has) {
-			if (!wf_remote_fill(r, e->lane, &e->fill, w->now))
+			if (!filled(w, e))
 				break;
 			e->has = true;
 			e->wrote = 0;
@@ -60,7 +78,8 @@ static void write_on(struct world *w, struct end *e)
 		n = piece(e, r, &bytes, head);
 		if (!n) {
 			e->has = false;
-			wf_remote_wrote(r, e->lane, w->now);
+			if (!e->is_flat)
+				wf_remote_wrote(r, e->lane, w->now);
 			continue;
 		}
 		took = wire_put(w, e, bytes, n);
@@ -333,7 +352,9 @@ static bool read_step(struct world *w, struct end *e)
 		if (e->rx_len < e->small_len)
 			return false;
 		do {
-			rc = wf_remote_record(r, e->lane, e->rx, e->small_len, e->body_len, w->now, &acts);
+			rc = 0;
+			if (e->body_len || sim_random(w, 2) || !wf_remote_record_brisk(r, e->lane, e->rx, e->small_len, w->now, &acts))
+				rc = wf_remote_record(r, e->lane, e->rx, e->small_len, e->body_len, w->now, &acts);
 			perform(e, &acts);
 		} while (rc == 1);
 		if (rc < 0 && !e->p->over[e->other] && !r->err) {

@@ -92,7 +92,8 @@ struct end {
 	int niov;
 	/* writing */
 	struct wf_fill fill;
-	bool has;
+	unsigned char flat[1024];
+	bool has, is_flat;              /* the record lies flat: nobody is told when it is written */
 	uint32_t wrote;                 /* bytes of the record, with its head of 8 */
 };
 

@@ -1,39 +1,8 @@
 /* test_peer_msgs.c - messages between processes of two hosts: records, credit, announcements, backlog, landings, cancel. */
+#include "alone.h"
 #include "rig.h"
 
 /* ---- records ---- */
-
-static int no_pieces(const struct wf_landing *l, uint64_t at, struct iovec *iov, int max)
-{
-	(void)l, (void)at, (void)iov, (void)max;
-	return 0;
-}
-
-static int some_pieces(const struct wf_rsend *s, uint64_t at, struct iovec *iov, int max)
-{
-	static char zeros[1 << 20];
-
-	(void)max;
-	iov[0] = (struct iovec){ zeros, (size_t)(s->len - at) };
-	return 1;
-}
-
-static const struct wf_remote_ops plain_ops = { .send_pieces = some_pieces, .land_pieces = no_pieces };
-
-/* A remote whose lanes are up and whose other end is this test. */
-static void alone(struct wf_remote *r, struct wf_lane *lane[3])
-{
-	struct wf_remote_conf conf = { .me = 1, .them = 2, .rails = 1, .ops = &plain_ops };
-	struct wf_fill f;
-
-	MUST_OK(wf_remote_init(r, &conf, WEFT_S));
-	for (uint32_t i = 0; i < 3; i++) {
-		lane[i] = wf_remote_lane_up(r, i, 1, true, WEFT_S);
-		MUST(lane[i]);
-		while (wf_remote_fill(r, lane[i], &f, WEFT_S))
-			wf_remote_wrote(r, lane[i], WEFT_S);
-	}
-}
 
 static int acts_of(struct wf_remote *r, uint8_t kind)
 {

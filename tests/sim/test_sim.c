@@ -1,4 +1,8 @@
-/* test_sim.c - random programs over a network that fails, one per seed: see sim.h. SIM_SEED plays that one and tells of it. */
+/* test_sim.c - random programs over a network that fails, one per seed: see sim.h. SIM_SEED plays that one and tells of it.
+ *
+ * What happened in a seed's run has a hash, which is the same on every machine. Those of the first ten thousand are kept in tests/sim/hashes, fifty seeds to a line, and compared:
+ * a change that was to change nothing shows if it did. SIM_KEEP=1 with TEST_SCALE=10 writes them anew, after a change that was meant.
+ */
 #include "sim.h"
 
 #include "test.h"
@@ -31,10 +35,35 @@ static struct sim_conf conf_of(uint64_t seed)
 	};
 }
 
+enum { BLOCK = 50 };
+
+/* The file of hashes, to compare with or to write; NULL: neither. */
+static FILE *kept_open(bool keep)
+{
+	const char *path = getenv("SIM_HASHES");
+
+	return path ? fopen(path, keep ? "w" : "r") : NULL;
+}
+
+/* Seeds up to @last have the hash @all, together. */
+static void kept_check(FILE *kept, bool keep, uint64_t last, uint64_t all)
+{
+	unsigned long long seed, hash;
+
+	if (!kept)
+		return;
+	if (keep)
+		fprintf(kept, "%llu %016llx\n", (unsigned long long)last, (unsigned long long)all);
+	else if (fscanf(kept, "%llu %llx", &seed, &hash) == 2 && (seed != last || hash != all))
+		CHECK(!"what happens in a run is what it was");
+}
+
 TEST(random_programs_get_every_message_once_in_order_and_whole_and_every_operation_ends)
 {
 	long only = test_env("SIM_SEED", 0);
 	uint64_t from = (uint64_t)test_env("SIM_FROM", 1), count = test_scaled(1000), hash, all = 0;
+	bool keep = test_env("SIM_KEEP", 0);
+	FILE *kept = only || from != 1 ? NULL : kept_open(keep);
 	char why[256];
 
 	for (uint64_t seed = only ? (uint64_t)only : from; seed < from + count || only; seed++) {
@@ -51,7 +80,11 @@ TEST(random_programs_get_every_message_once_in_order_and_whole_and_every_operati
 		all = (all ^ hash) * UINT64_C(0x100000001b3);
 		if (only)
 			break;
+		if (seed % BLOCK == 0)
+			kept_check(kept, keep, seed, all);
 	}
+	if (kept)
+		fclose(kept);
 	printf("# %llu seeds, hash of all %016llx\n", (unsigned long long)count, (unsigned long long)all);
 }
 

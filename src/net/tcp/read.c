@@ -4,14 +4,16 @@
  *
  * The stage is the rail's and serves all lanes, as long as take() leaves nothing. What it leaves is copied aside if it is little; else the
  * stage stays with the lane, and the rail gets another. So who sends half a record and stops costs half a kilobyte, and
- * a lane in the middle of a large one no copy.
+ * a lane in the middle of a large one no copy. Where a large need came last, little is read ahead of the next one: another call costs less than copying that out of the stage.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "net/tcp/tcp.h"
 
@@ -88,6 +90,10 @@ static bool keep(struct tcp_lane *lane, const unsigned char *p, size_t len)
 {
 	unsigned char *stage = lane->whole ? lane->block : lane->rail->stage;
 
+	if (wf_likely(!len && !lane->block)) {
+		lane->rest = 0;
+		return true;
+	}
 	lane->at = (size_t)(p - stage);
 	lane->rest = len;
 	if (len > TCP_STASH) {
@@ -134,6 +140,8 @@ static int need_begin(struct tcp_lane *lane, const struct weft_need *need)
 	lane->got = 0;
 	lane->piece = 0;
 	lane->want = need->pieces ? 0 : need->want;
+	if (need->pieces)
+		lane->large = total >= TCP_LARGE;
 	return lane->want > TCP_HOLD ? -EMSGSIZE : 0;
 }
 
@@ -221,6 +229,8 @@ static int feed(struct tcp_ref ref, unsigned char *p, size_t len, int *events)
 		r = took < 0 ? (int)took : (size_t)took > len ? -EINVAL : need_begin(lane, &need);
 		if (r < 0)
 			return r;
+		if (!need.pieces && (size_t)took > TCP_SMALL)
+			lane->large = false;
 		p += took;
 		len -= (size_t)took;
 		again = took && need.want && need.want <= len;  /* else not before more has come */
@@ -244,8 +254,10 @@ static ssize_t read_once(struct tcp_lane *lane, unsigned char **ret_base, size_t
 	room = TCP_STAGE - lane->rest - (lane->whole ? lane->at : 0);
 	if (room > TCP_READ)
 		room = TCP_READ;
+	if (lane->large && room > TCP_FRONT)
+		room = TCP_FRONT;
 	if (!lane->need.pieces) {
-		n = recv(lane->fd, base + lane->rest, room, MSG_DONTWAIT);
+		n = syscall(SYS_recvfrom, lane->fd, base + lane->rest, room, MSG_DONTWAIT, NULL, NULL);
 	} else {
 		open = lane->total - lane->got;
 		if (open >= 4 * TCP_TAIL)
@@ -253,7 +265,7 @@ static ssize_t read_once(struct tcp_lane *lane, unsigned char **ret_base, size_t
 		for (uint32_t i = lane->piece; i < lane->need.pieces; i++)
 			iov[k++] = lane->need.piece[i];
 		iov[k++] = (struct iovec){ base, room };
-		n = readv(lane->fd, iov, k);
+		n = syscall(SYS_readv, lane->fd, iov, k);
 	}
 	if (n < 0)
 		return -errno;

@@ -32,6 +32,9 @@
 #define TCP_STAGE ((size_t)120 << 10)   /* where bytes are read to that nobody needs elsewhere; below what malloc takes from mmap */
 #define TCP_READ ((size_t)64 << 10)     /* bytes read there at once */
 #define TCP_TAIL ((size_t)4 << 10)      /* ... behind a large need: what comes next is likely needed elsewhere, too */
+#define TCP_FRONT ((size_t)1 << 10)     /* ... where the last bytes were needed elsewhere: most of the next will be, too */
+#define TCP_LARGE ((size_t)32 << 10)    /* bytes needed elsewhere that make it worth another call */
+#define TCP_SMALL ((size_t)64)          /* bytes that say nothing of what comes next: the end of something */
 #define TCP_STASH ((size_t)512)         /* up to this, what is left is copied aside; else the whole stage stays with the lane */
 #define TCP_CHUNK 64u                   /* lanes allocated at once */
 #define TCP_CHUNKS 4096u
@@ -75,6 +78,7 @@ struct tcp_lane {
 	size_t at, rest;                /* where in it, and how much */
 	size_t want;                    /* take() when that much is there */
 	bool whole;                     /* block is a stage */
+	bool large;                     /* the last need was a large one */
 };
 
 struct tcp_ref {

@@ -1,0 +1,145 @@
+/* brisk.c - what happens most, in one go: a short message put at the end of its stream, a short record filled, a record of short messages read.
+ *
+ * They do what send.c, fill.c and record.c would, and only where nothing is in the way: else they answer no, nothing has happened, and those see to it.
+ */
+#include <string.h>
+
+#include "base/cpu.h"
+#include "peer/inner.h"
+
+/* Room for @n bytes at the tail, in one piece and without growing; NULL: none. */
+static unsigned char *room_at_tail(const struct wf_retain *rt, size_t n)
+{
+	uint64_t low = rt->lent && rt->lent_low < rt->acked ? rt->lent_low : rt->acked, used = rt->tail - low;
+	uint32_t pos = (uint32_t)rt->tail & (rt->size - 1);
+
+	if (!rt->size || n > rt->size - pos || n > rt->size - used || used + n > rt->most - WF_SPARE)
+		return NULL;
+	return rt->mem + pos;
+}
+
+bool wf_remote_brisk(struct wf_remote *r, const struct wf_brisk *b)
+{
+	struct wf_out *out = r->out[WF_STREAM_PLAIN];
+	uint64_t cost = wf_credit_cost(b->len);
+	size_t step = WF_WIRE_PAD(WF_WIRE_MSG_LEAST + b->len);
+	unsigned char *p;
+
+	if (wf_unlikely(!out || r->err || r->closing || r->ndests || r->ninvites || !wf_list_empty(&out->waiting)))
+		return false;
+	if (wf_unlikely(b->len > r->conf.eager || cost > r->limit - r->used))
+		return false;
+	p = room_at_tail(&out->rt, step);
+	if (wf_unlikely(!p))
+		return false;
+	r->used += cost;
+	wf_put64(p + step - 8, 0);              /* padding */
+	wf_wire_head(p, WF_WIRE_MSG, 0, WF_WIRE_MSG_LEAST + b->len);
+	wf_put32(p + 4, b->to);
+	wf_put32(p + 8, b->from);
+	wf_put32(p + 12, b->index);
+	wf_put64(p + 16, b->tag);
+	if (b->len)
+		memcpy(p + WF_WIRE_MSG_LEAST, b->payload, b->len);
+	wf_invite_last(r, b->to, 0, out->rt.tail + step);
+	wf_out_appended(r, out, step);
+	return true;
+}
+
+size_t wf_remote_fill_flat(struct wf_remote *r, struct wf_lane *lane, unsigned char *to, size_t room, weft_time now, bool *ret_more)
+{
+	struct wf_out *out;
+	unsigned char *p = to;
+	uint64_t n;
+	uint32_t pos;
+
+	if (!lane->ready || lane->ready & (lane->ready - 1) || lane->closing || !lane->up || r->err)
+		return 0;
+	if (lane->resumes || lane->moves || lane->pong_due || lane->ping_due || lane->chunk_told != lane->chunk_got)
+		return 0;
+	out = r->out[__builtin_ctzll(lane->ready)];
+	n = out->rt.tail - out->rt.sent;
+	pos = (uint32_t)out->rt.sent & (out->rt.size - 1);
+	if (out->body != &out->bodies || n > out->rt.size - pos || n + 16 + 16 * (unsigned)__builtin_popcountll(lane->acks) > room)
+		return 0;
+	r->now = now;
+	p = wf_put_acks(r, lane, p);
+	wf_wire_put(p, WF_WIRE_STREAM, out->id, out->epoch, out->rt.sent);
+	memcpy(p + 16, out->rt.mem + pos, (size_t)n);
+	out->rt.sent = out->rt.tail;
+	lane->ready = 0;
+	wf_lane_expect(r, lane);
+	lane->active = *ret_more = wf_bulk_wanted(r);
+	return (size_t)(p + 16 - to) + (size_t)n;
+}
+
+/* What a record that is read the short way consists of: ACK or not, STREAM, short messages. */
+struct brief {
+	struct wf_out *acked;           /* NULL: no ACK */
+	uint64_t upto;
+	struct wf_in *in;
+	uint64_t step, cost;            /* of all messages */
+};
+
+/* The frames before the messages: where those begin; NULL: they are others. */
+static const unsigned char *brief_head(struct wf_remote *r, const struct wf_lane *lane, const unsigned char *p, uint32_t len, struct brief *b)
+{
+	b->acked = NULL;
+	b->upto = b->step = b->cost = 0;
+	if (len >= 32 && p[0] == WF_WIRE_ACK) {
+		b->acked = p[1] < WF_STREAMS ? r->out[p[1]] : NULL;
+		b->upto = wf_get64(p + 8);
+		if (!b->acked || wf_get16(p + 2) != 16 || b->acked->lane != lane || wf_get32(p + 4) != b->acked->epoch)
+			return NULL;
+		if (b->upto < b->acked->rt.acked || b->upto > b->acked->rt.sent)
+			return NULL;
+		p += 16;
+		len -= 16;
+	}
+	if (len < 16 || p[0] != WF_WIRE_STREAM || !p[1] || p[1] >= WF_STREAMS || wf_get16(p + 2) != 16)
+		return NULL;
+	b->in = &r->in[p[1]];
+	if (b->in->lane != lane || b->in->begun || wf_get32(p + 4) != b->in->epoch || wf_get64(p + 8) != b->in->next)
+		return NULL;
+	return p + 16;
+}
+
+bool wf_remote_record_brisk(struct wf_remote *r, struct wf_lane *lane, const void *bytes, uint32_t len, weft_time now, struct wf_acts *acts)
+{
+	const unsigned char *p = bytes, *end = p + len;
+	struct brief b;
+	int n = 0;
+
+	if (wf_unlikely(r->err || lane->bytes || lane->suspect))
+		return false;
+	p = brief_head(r, lane, p, len, &b);
+	if (!p)
+		return false;
+	while (p < end && n < WF_ACTS) {
+		struct wf_act *a = &acts->a[n++];
+		size_t left = (size_t)(end - p), all = left < WF_WIRE_MSG_LEAST ? 0 : wf_get16(p + 2);
+
+		if (all < WF_WIRE_MSG_LEAST || WF_WIRE_PAD(all) > left || p[0] != WF_WIRE_MSG || p[1])
+			return false;
+		a->kind = WF_ACT_MSG;
+		a->err = 0;
+		a->msg = (struct wf_rmsg){ .to = wf_get32(p + 4), .from = wf_get32(p + 8), .index = wf_get32(p + 12), .tag = wf_get64(p + 16), .type = WF_WIRE_MSG,
+					   .len = all - WF_WIRE_MSG_LEAST, .payload = p + WF_WIRE_MSG_LEAST };
+		a->cost = wf_credit_cost(a->msg.len);
+		b.cost += a->cost;
+		b.step += WF_WIRE_PAD(all);
+		p += WF_WIRE_PAD(all);
+	}
+	if (p != end || !n || b.cost > r->told - r->arrived)
+		return false;
+	acts->n = n;
+	r->now = lane->heard = r->heard = now;
+	if (b.acked)
+		wf_out_acked(r, b.acked, b.upto);
+	b.in->next += b.step;
+	r->arrived += b.cost;
+	wf_credit_tell(r);
+	lane->acks |= wf_bit((unsigned)(b.in - r->in));
+	wf_ack_soon(r, lane, b.in->next - b.in->told >= WF_ACK_BYTES);
+	return true;
+}

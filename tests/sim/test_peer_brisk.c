@@ -1,0 +1,197 @@
+/* test_peer_brisk.c - the short ways (peer/brisk.c) do what the others do: the same bytes, the same acts, the same state; or nothing. */
+#include "alone.h"
+
+#include "base/bytes.h"
+
+enum { ROOM = 4096 };
+
+static const unsigned char payload[64];
+
+/* What the next record of @lane is, by the general way. */
+static size_t general(struct wf_remote *r, struct wf_lane *lane, unsigned char *to)
+{
+	struct wf_fill f;
+	size_t n = 0;
+
+	if (!wf_remote_fill(r, lane, &f, WEFT_S))
+		return 0;
+	for (int i = 0; i < f.nsmall; i++) {
+		memcpy(to + n, f.small[i].iov_base, f.small[i].iov_len);
+		n += f.small[i].iov_len;
+	}
+	wf_remote_wrote(r, lane, WEFT_S);
+	return n;
+}
+
+/* A remote whose plain stream has carried something: nothing is in the way. */
+static void warm(struct wf_remote *r, struct wf_lane *lane[3])
+{
+	struct wf_rsend s = { .to = 1, .from = 1, .len = 8, .flags = WF_SEND_NOW };
+	unsigned char bytes[ROOM];
+	struct wf_acts acts = { 0 };
+
+	alone(r, lane);
+	MUST(wf_remote_send(r, &s, WEFT_S) == WEFT_DONE);
+	wf_remote_acts(r, WEFT_S, &acts);
+	MUST(general(r, lane[1], bytes));
+	MUST(!general(r, lane[1], bytes));
+	acts.n = 0;
+	wf_wire_put(bytes, WF_WIRE_MOVE, WF_STREAM_PLAIN, 1, 0);
+	MUST_OK(wf_remote_record(r, lane[1], bytes, 16, 0, WEFT_S, &acts));
+	while (general(r, lane[1], bytes))
+		;
+}
+
+static bool brisk(struct wf_remote *r, size_t len)
+{
+	return wf_remote_brisk(r, &(struct wf_brisk){ .to = 7, .from = 9, .index = 11, .tag = 0x123456789, .payload = payload, .len = len });
+}
+
+static int plain(struct wf_remote *r, size_t len)
+{
+	struct wf_rsend s = { .to = 7, .from = 9, .index = 11, .tag = 0x123456789, .len = len, .flags = WF_SEND_NOW };
+
+	return wf_remote_send(r, &s, WEFT_S);
+}
+
+TEST(a_short_message_has_the_same_bytes_by_either_way)
+{
+	for (size_t len = 0; len <= sizeof(payload); len++) {
+		unsigned char a[ROOM], b[ROOM], c[ROOM];
+		struct wf_lane *la[3], *lb[3], *lc[3];
+		struct wf_remote ra, rb, rc;
+		size_t na, nb, nc;
+		bool more;
+
+		warm(&ra, la);
+		warm(&rb, lb);
+		warm(&rc, lc);
+		CHECK_EQ(plain(&ra, len), WEFT_DONE);
+		CHECK(brisk(&rb, len));
+		CHECK_EQ(plain(&rc, len), WEFT_DONE);
+		na = general(&ra, la[1], a);
+		nb = general(&rb, lb[1], b);
+		nc = wf_remote_fill_flat(&rc, lc[1], c, sizeof(c), WEFT_S, &more);
+		CHECK(na == nb && na == nc && !more);
+		CHECK(memcmp(a, b, na) == 0 && memcmp(a, c, na) == 0);
+		CHECK(ra.used == rb.used && ra.unacked == rb.unacked && ra.out[WF_STREAM_PLAIN]->rt.sent == rc.out[WF_STREAM_PLAIN]->rt.sent);
+		CHECK_EQ(wf_remote_fill_flat(&rc, lc[1], c, sizeof(c), WEFT_S, &more), 0);
+		wf_remote_fini(&ra);
+		wf_remote_fini(&rb);
+		wf_remote_fini(&rc);
+	}
+}
+
+TEST(what_is_in_the_way_is_left_to_the_general_way)
+{
+	unsigned char bytes[ROOM];
+	struct wf_lane *lane[3];
+	struct wf_remote r;
+	bool more;
+
+	alone(&r, lane);
+	CHECK(!brisk(&r, 8));                   /* nothing has gone that way yet */
+	wf_remote_fini(&r);
+	warm(&r, lane);
+	while (brisk(&r, 64) || plain(&r, 64) == WEFT_DONE)
+		;
+	CHECK(!brisk(&r, 64));                  /* no credit */
+	CHECK_EQ(wf_remote_fill_flat(&r, lane[1], bytes, 64, WEFT_S, &more), 0);        /* no room */
+	lane[1]->ping_due = true;
+	CHECK_EQ(wf_remote_fill_flat(&r, lane[1], bytes, sizeof(bytes), WEFT_S, &more), 0);
+	wf_remote_gone(&r, -ECONNRESET, WEFT_S);
+	CHECK(!brisk(&r, 8));
+	wf_remote_fini(&r);
+}
+
+/* A record as its sender writes it: an acknowledgement, and @n messages. */
+static uint32_t record(const struct wf_remote *r, unsigned char *to, int n)
+{
+	struct wf_rmsg m = { .type = WF_WIRE_MSG, .to = 3, .from = 4, .index = 5, .tag = 6 };
+	uint32_t len = 32;
+
+	wf_wire_put(to, WF_WIRE_ACK, WF_STREAM_PLAIN, r->out[WF_STREAM_PLAIN]->epoch, r->out[WF_STREAM_PLAIN]->rt.sent);
+	wf_wire_put(to + 16, WF_WIRE_STREAM, WF_STREAM_PLAIN, r->in[WF_STREAM_PLAIN].epoch, r->in[WF_STREAM_PLAIN].next);
+	for (int i = 0; i < n; i++) {
+		size_t all = wf_wire_put_msg(to + len, &m, (size_t)i);
+
+		memset(to + len + all, i, WF_WIRE_PAD((size_t)i));
+		len += (uint32_t)WF_WIRE_PAD(all + (size_t)i);
+	}
+	return len;
+}
+
+static void same(const struct wf_remote *a, const struct wf_acts *aa, const struct wf_remote *b, const struct wf_acts *ab)
+{
+	CHECK_EQ(aa->n, ab->n);
+	for (int i = 0; i < aa->n && i < ab->n; i++) {
+		const struct wf_rmsg *x = &aa->a[i].msg, *y = &ab->a[i].msg;
+
+		CHECK_EQ(aa->a[i].kind, ab->a[i].kind);
+		if (aa->a[i].kind != WF_ACT_MSG)
+			continue;
+		CHECK(x->to == y->to && x->from == y->from && x->index == y->index && x->tag == y->tag && x->len == y->len && x->flags == y->flags);
+		CHECK(x->payload == y->payload && x->context == y->context && x->send == y->send && x->head_len == y->head_len && aa->a[i].cost == ab->a[i].cost);
+	}
+	CHECK(a->in[WF_STREAM_PLAIN].next == b->in[WF_STREAM_PLAIN].next && a->arrived == b->arrived && a->heard == b->heard && a->err == b->err);
+	CHECK(a->unacked == b->unacked && a->out[WF_STREAM_PLAIN]->rt.acked == b->out[WF_STREAM_PLAIN]->rt.acked && a->wake == b->wake);
+}
+
+/* One record to two remotes that are alike, to one by the short way if that takes it. True: it did. */
+static bool both(const unsigned char *bytes, uint32_t len)
+{
+	struct wf_acts aa = { 0 }, ab = { 0 };
+	struct wf_lane *la[3], *lb[3];
+	struct wf_remote a, b;
+	bool taken;
+	int rc;
+
+	warm(&a, la);
+	warm(&b, lb);
+	rc = wf_remote_record(&a, la[1], bytes, len, 0, 2 * WEFT_S, &aa);
+	taken = wf_remote_record_brisk(&b, lb[1], bytes, len, 2 * WEFT_S, &ab);
+	if (taken)
+		CHECK_OK(rc);
+	else
+		CHECK_EQ(wf_remote_record(&b, lb[1], bytes, len, 0, 2 * WEFT_S, &ab), rc);
+	same(&a, &aa, &b, &ab);
+	wf_remote_fini(&a);
+	wf_remote_fini(&b);
+	return taken;
+}
+
+TEST(a_record_of_short_messages_is_read_the_same_by_either_way)
+{
+	static unsigned char bytes[64 << 10];
+	struct wf_lane *lane[3];
+	struct wf_remote r;
+
+	warm(&r, lane);
+	for (int n = 1; n <= WF_ACTS; n++)
+		CHECK(both(bytes, record(&r, bytes, n)));
+	CHECK(!both(bytes, record(&r, bytes, WF_ACTS + 1)));
+	CHECK(both(bytes + 16, record(&r, bytes, 3) - 16));     /* without the acknowledgement */
+	wf_remote_fini(&r);
+}
+
+TEST(a_record_that_is_wrong_anywhere_does_the_same_by_either_way)
+{
+	static unsigned char bytes[ROOM];
+	struct wf_lane *lane[3];
+	struct wf_remote r;
+	uint32_t len;
+
+	warm(&r, lane);
+	len = record(&r, bytes, 4);
+	for (uint32_t cut = 0; cut < len; cut += 8)
+		both(bytes, cut);
+	for (uint32_t at = 0; at < len; at++)
+		for (int bit = 0; bit < 8; bit++) {
+			bytes[at] ^= (unsigned char)(1 << bit);
+			both(bytes, len);
+			bytes[at] ^= (unsigned char)(1 << bit);
+		}
+	wf_remote_fini(&r);
+}
+
+TEST_MAIN
