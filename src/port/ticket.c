@@ -13,8 +13,6 @@
 #include "net/local/peer.h"
 #include "port/request.h"
 
-#define TICKETS_AT_ONCE 16
-
 /* A ticket that is free holds, in its own words, nothing the other process could still use: its serial has moved on. */
 struct ticket_room {
 	struct ticket_room *next;
@@ -26,16 +24,16 @@ static struct ticket_room *spare_rooms;
 
 static void more_tickets_locked(uint32_t process)
 {
-	struct ticket_room *rooms = calloc(TICKETS_AT_ONCE, sizeof(*rooms));
+	struct ticket_room *rooms = calloc(WF_TICKETS, sizeof(*rooms));
 	struct weft_buf *b;
 
-	if (!rooms || wf_buf_alloc(TICKETS_AT_ONCE * sizeof(struct wf_ticket), &b) < 0) {
+	if (!rooms || wf_buf_alloc(WF_TICKETS * sizeof(struct wf_ticket), &b) < 0) {
 		free(rooms);
 		return;
 	}
 	wf_buf_stands(b, true);
 	memset(b->data, 0, b->len);
-	for (int i = 0; i < TICKETS_AT_ONCE; i++) {
+	for (uint32_t i = 0; i < WF_TICKETS; i++) {
 		rooms[i].ticket = (struct wf_ticket *)b->data + i;
 		rooms[i].next = free_tickets[process];
 		free_tickets[process] = &rooms[i];

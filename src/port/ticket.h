@@ -29,6 +29,7 @@
 #include "mem/share.h"
 #include "port/frames.h"
 
+#define WF_TICKETS 16u                  /* made at once, in one buffer */
 #define WF_CHUNKS 16u
 #define WF_CHUNK ((size_t)16 << 10)
 

@@ -26,8 +26,11 @@ struct wire *wire_open(struct world *w, uint32_t from, uint32_t to, uint32_t slo
 		wire->way[i].cut = -1;
 		wire->way[i].end = &wire->way[i].first;
 	}
-	if (w->conf.faults && !w->draining && !sim_random(w, 3))        /* breaks at some byte, be it the first */
-		wire->way[sim_random(w, 2)].cut = (int64_t)sim_random(w, sim_random(w, 2) ? 4000 : 1000000);
+	if (w->conf.faults && !w->draining && !sim_random(w, 3)) {      /* breaks at some byte, be it the first */
+		struct way *way = &wire->way[sim_random(w, 2)];
+
+		way->cut = (int64_t)sim_random(w, sim_random(w, 2) ? 4000 : 1000000);
+	}
 	wire->next = w->wires;
 	w->wires = wire;
 	return wire;

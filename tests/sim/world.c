@@ -222,6 +222,7 @@ static void fault(struct world *w, void *a, uint64_t b)
 	uint32_t x = 1 + (uint32_t)sim_random(w, w->conf.procs), y = 1 + (uint32_t)sim_random(w, w->conf.procs);
 	uint32_t n = 0, pick;
 	struct wire *wire;
+	struct way *way;
 
 	(void)a, (void)b;
 	if (w->draining)
@@ -232,6 +233,7 @@ static void fault(struct world *w, void *a, uint64_t b)
 	pick = n ? (uint32_t)sim_random(w, n) : 0;
 	for (wire = w->wires; wire && (wire->broken || wire->done || pick--); wire = wire->next)
 		;
+	way = wire ? &wire->way[sim_random(w, 2)] : NULL;
 	switch (sim_random(w, 8)) {
 	case 0:
 	case 1:
@@ -240,12 +242,12 @@ static void fault(struct world *w, void *a, uint64_t b)
 		break;
 	case 2:
 		if (wire)
-			wire->way[sim_random(w, 2)].cut = (int64_t)sim_random(w, 50000) + 1;
+			way->cut = (int64_t)sim_random(w, 50000) + 1;
 		break;
 	case 3:
 	case 4:
 		if (wire)
-			wire->way[sim_random(w, 2)].stall = w->now + (weft_time)sim_random(w, 600000000);
+			way->stall = w->now + (weft_time)sim_random(w, 600000000);
 		break;
 	case 5:
 		w->silent[x][y] = w->now + some_time(w);
@@ -296,8 +298,9 @@ static uint64_t some_length(struct world *w)
 
 static void app_send(struct world *w, struct proc *p)
 {
-	uint32_t to = 1 + (uint32_t)sim_random(w, w->conf.procs);
-	int flags = 0;
+	uint32_t to = 1 + (uint32_t)sim_random(w, w->conf.procs), from_port, to_port, class;
+	int flags = 0, prio;
+	uint64_t len;
 
 	if (to == p->number || w->nmails >= w->conf.mails)
 		return;
@@ -307,8 +310,13 @@ static void app_send(struct world *w, struct proc *p)
 		flags |= WF_SEND_RENDEZVOUS;
 	if (!sim_random(w, 12))
 		flags |= WF_SEND_NOW;
-	upper_send(p, 1 + (uint32_t)sim_random(w, SIM_PORTS), to, 1 + (uint32_t)sim_random(w, SIM_PORTS), some_length(w), flags,
-		   sim_random(w, 3) ? 0 : (int)sim_random(w, 8) - 4, (uint32_t)sim_random(w, SIM_CLASSES));
+	/* One by one: what is evaluated first among arguments is the compiler's choice, and a seed is to be the same everywhere. */
+	from_port = 1 + (uint32_t)sim_random(w, SIM_PORTS);
+	to_port = 1 + (uint32_t)sim_random(w, SIM_PORTS);
+	len = some_length(w);
+	prio = sim_random(w, 3) ? 0 : (int)sim_random(w, 8) - 4;
+	class = (uint32_t)sim_random(w, SIM_CLASSES);
+	upper_send(p, from_port, to, to_port, len, flags, prio, class);
 }
 
 static void app_post(struct world *w, struct proc *p)

@@ -13,7 +13,7 @@
 #include "port/ticket.h"
 
 #define TALKS 100
-#define PIPES_MORE 6                    /* buffers: of three large sends at once */
+#define PIPES_MORE 7                    /* buffers: of three large sends at once, and their tickets */
 #define TAG_TALK 5000
 
 static struct weft_port *port;
@@ -74,12 +74,13 @@ void survivor_talk(void)
 
 /* Counting */
 
-/* Weft keeps what large sends went through, and uses it again: how much that is depends on how many were under way at once. */
+/* Weft keeps what large sends went through, and uses it again: how much that is depends on how many were under way at once, and to how many processes. */
 static bool is_pipe(const struct wf_buf *b)
 {
 	unsigned class = wf_buf_class(b);
 
-	return class == wf_pool_class(sizeof(struct wf_pipe_head)) || class == wf_pool_class(WF_CHUNKS * WF_CHUNK);
+	return class == wf_pool_class(sizeof(struct wf_pipe_head)) || class == wf_pool_class(WF_CHUNKS * WF_CHUNK) ||
+	       class == wf_pool_class(WF_TICKETS * sizeof(struct wf_ticket));
 }
 
 static void count_one(struct wf_buf *b, struct wf_entry *e, void *arg)
