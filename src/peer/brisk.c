@@ -104,34 +104,57 @@ static const unsigned char *brief_head(struct wf_remote *r, const struct wf_lane
 	return p + 16;
 }
 
-bool wf_remote_record_brisk(struct wf_remote *r, struct wf_lane *lane, const void *bytes, uint32_t len, weft_time now, struct wf_acts *acts)
+/* A message whose payload is the record's body, and the last of its frames. */
+static bool brief_body(const unsigned char *p, size_t all, const struct wf_whole *w, struct wf_rmsg *m)
 {
-	const unsigned char *p = bytes, *end = p + len;
-	struct brief b;
+	if (all != WF_WIRE_MSG_LEAST + 16 || p[1] != (WF_WIRE_BODY | WF_WIRE_LENGTH | WF_WIRE_SEND) || !w->body)
+		return false;
+	m->send = wf_get64(p + WF_WIRE_MSG_LEAST);
+	m->len = wf_get64(p + WF_WIRE_MSG_LEAST + 8);
+	m->payload = w->body;
+	return m->send && m->len && m->len == w->body_len;
+}
+
+/* The messages: how many; 0: they are others. */
+static int brief_messages(const unsigned char *p, const unsigned char *end, const struct wf_whole *w, struct wf_acts *acts, struct brief *b)
+{
+	bool body = false;
 	int n = 0;
 
-	if (wf_unlikely(r->err || lane->bytes || lane->suspect))
-		return false;
-	p = brief_head(r, lane, p, len, &b);
-	if (!p)
-		return false;
-	while (p < end && n < WF_ACTS) {
+	while (p < end && n < WF_ACTS && !body) {
 		struct wf_act *a = &acts->a[n++];
 		size_t left = (size_t)(end - p), all = left < WF_WIRE_MSG_LEAST ? 0 : wf_get16(p + 2);
 
-		if (all < WF_WIRE_MSG_LEAST || WF_WIRE_PAD(all) > left || p[0] != WF_WIRE_MSG || p[1])
-			return false;
+		if (all < WF_WIRE_MSG_LEAST || WF_WIRE_PAD(all) > left || p[0] != WF_WIRE_MSG)
+			return 0;
 		a->kind = WF_ACT_MSG;
 		a->err = 0;
 		a->msg = (struct wf_rmsg){ .to = wf_get32(p + 4), .from = wf_get32(p + 8), .index = wf_get32(p + 12), .tag = wf_get64(p + 16), .type = WF_WIRE_MSG,
 					   .len = all - WF_WIRE_MSG_LEAST, .payload = p + WF_WIRE_MSG_LEAST };
+		if (p[1] && !(body = brief_body(p, all, w, &a->msg)))
+			return 0;
 		a->cost = wf_credit_cost(a->msg.len);
-		b.cost += a->cost;
-		b.step += WF_WIRE_PAD(all);
+		b->cost += a->cost;
+		b->step += WF_WIRE_PAD(all);
 		p += WF_WIRE_PAD(all);
 	}
-	if (p != end || !n || b.cost > r->told - r->arrived)
+	return p == end && body == (w->body_len > 0) ? n : 0;
+}
+
+bool wf_remote_record_brisk(struct wf_remote *r, struct wf_lane *lane, const struct wf_whole *w, weft_time now, struct wf_acts *acts, bool only_ask)
+{
+	const unsigned char *p = w->frames;
+	struct brief b;
+	int n;
+
+	if (wf_unlikely(r->err || lane->bytes || lane->suspect))
 		return false;
+	p = brief_head(r, lane, p, w->len, &b);
+	n = p ? brief_messages(p, (const unsigned char *)w->frames + w->len, w, acts, &b) : 0;
+	if (!n || b.cost > r->told - r->arrived)
+		return false;
+	if (only_ask)
+		return true;
 	acts->n = n;
 	r->now = lane->heard = r->heard = now;
 	if (b.acked)
@@ -140,6 +163,7 @@ bool wf_remote_record_brisk(struct wf_remote *r, struct wf_lane *lane, const voi
 	r->arrived += b.cost;
 	wf_credit_tell(r);
 	lane->acks |= wf_bit((unsigned)(b.in - r->in));
-	wf_ack_soon(r, lane, b.in->next - b.in->told >= WF_ACK_BYTES);
+	lane->bodies += w->body_len;
+	wf_ack_soon(r, lane, b.in->next - b.in->told >= WF_ACK_BYTES || lane->bodies >= WF_BODIES_MOST);
 	return true;
 }

@@ -5,6 +5,7 @@
 #include "peer/remote.h"
 
 #define WF_ACK_BYTES (32u << 10)        /* of a stream that came, at the latest, are acknowledged */
+#define WF_BODIES_MOST (128u << 10)     /* of eager messages' payload not acknowledged: their sender keeps it */
 #define WF_SPARE 4096u                  /* of a ring, for frames that must not wait behind messages */
 
 /* A destination with announcements out or a backlog; it exists no longer than that. */

@@ -17,7 +17,6 @@
 
 #include "peer/inner.h"
 
-#define BODIES_MOST (128u << 10)        /* of eager messages not acknowledged: their sender keeps them */
 
 enum { OPEN, TURNED, CLOSED };
 
@@ -260,7 +259,7 @@ void wf_remote_body(struct wf_remote *r, struct wf_lane *lane, bool ok, weft_tim
 		lane->acks |= wf_bit(lane->body.stream);
 		lane->bodies += lane->body_len;
 	}
-	wf_ack_soon(r, lane, kind != WF_BODY_EAGER || lane->bodies >= BODIES_MOST);
+	wf_ack_soon(r, lane, kind != WF_BODY_EAGER || lane->bodies >= WF_BODIES_MOST);
 }
 
 int wf_landing_close(struct wf_remote *r, struct wf_landing *l, int err)

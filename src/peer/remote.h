@@ -456,8 +456,14 @@ void wf_remote_wrote(struct wf_remote *r, struct wf_lane *lane, weft_time now);
 size_t wf_remote_fill_flat(struct wf_remote *r, struct wf_lane *lane, unsigned char *to, size_t room, weft_time now, bool *ret_more);
 int wf_fill_body(const struct wf_remote *r, const struct wf_fill *f, uint64_t at, struct iovec *ret_iov, int max);      /* [any, no lock] */
 
-/* The same as wf_remote_record for one of short messages: true: @acts says which, and all of it was read; false: nothing happened, by that it goes. */
-bool wf_remote_record_brisk(struct wf_remote *r, struct wf_lane *lane, const void *bytes, uint32_t len, weft_time now, struct wf_acts *acts);
+/* The same as wf_remote_record for one of short messages that is there as a whole. True: @acts says which, and all of it was read; false: nothing happened, by that it goes.
+ * @only_ask: nothing happens anyway. */
+struct wf_whole {
+	const void *frames;
+	uint32_t len, body_len;
+	const void *body;               /* NULL: it is not there, or there is none */
+};
+bool wf_remote_record_brisk(struct wf_remote *r, struct wf_lane *lane, const struct wf_whole *w, weft_time now, struct wf_acts *acts, bool only_ask);
 
 /* A record's frames have come; @bytes stay until it answers 0 and the acts, which point into them, are carried out. 1: @acts is full, call
  * again with the same. -EPROTO: close the lane. */

@@ -254,8 +254,11 @@ static uint16_t flags_of(const struct weft_req *r)
 
 int wf_depart(struct outgoing *o, struct weft_req *r)
 {
+	struct wf_line *line = NULL;
 	struct wf_departure *d;
 	struct wf_trunk *t;
+	bool news = false;
+	weft_time now;
 	int err = trunk_of(o->id, &t);
 
 	if (err < 0)
@@ -278,7 +281,9 @@ int wf_depart(struct outgoing *o, struct weft_req *r)
 		r->away = d;
 		r->a.flags |= WF_MSG_WIRE;
 		wf_lock(&t->lock);
-		err = wf_remote_send(&t->remote, &d->s, wf_now());
+		now = wf_now();
+		err = wf_remote_send(&t->remote, &d->s, now);
+		line = wf_trunk_take_locked(t, now, &news);
 		wf_unlock(&t->lock);
 		if (err == WEFT_DONE) {
 			put_locked(d);
@@ -291,7 +296,10 @@ int wf_depart(struct outgoing *o, struct weft_req *r)
 		put_locked(d);
 	}
 	wf_unlock(&wf_user_lock);
-	wf_trunk_turn(t);
+	if (line)
+		wf_trunk_taken(t, line, news);
+	else
+		wf_trunk_turn(t);
 	return err < 0 ? err : 0;
 }
 

@@ -535,8 +535,8 @@ static void credit_locked(struct wf_trunk *t)
 	t->costs = 0;
 }
 
-/* [reader] The frames of a record: told to the remote, and done. */
-static int frames(struct wf_line *l, const void *bytes, size_t len, size_t body)
+/* [reader] The frames of a record, with its body if that is there: told to the remote, and done. */
+static int frames(struct wf_line *l, const struct wf_whole *w)
 {
 	struct wf_trunk *t = l->trunk;
 	weft_time now = wf_now();
@@ -551,8 +551,8 @@ static int frames(struct wf_line *l, const void *bytes, size_t len, size_t body)
 		if (t->costs)           /* of the last time: as long as it is little it can wait */
 			credit_locked(t);
 		r = 0;
-		if (body || !wf_remote_record_brisk(&t->remote, l->of, bytes, (uint32_t)len, now, &acts))
-			r = wf_remote_record(&t->remote, l->of, bytes, (uint32_t)len, (uint32_t)body, now, &acts);
+		if ((w->body_len && !w->body) || !wf_remote_record_brisk(&t->remote, l->of, w, now, &acts, false))
+			r = w->body ? -ECONNABORTED : wf_remote_record(&t->remote, l->of, w->frames, w->len, w->body_len, now, &acts);
 		due = wf_remote_due(&t->remote, now);
 		news = !due && wf_trunk_news_locked(t);         /* an acknowledgement, in a while */
 		wf_unlock(&t->lock);
@@ -611,11 +611,27 @@ static void body_came(struct wf_line *l, size_t n)
 	l->body_left -= n;
 }
 
+/* [reader] All of the record is here, and the body at @body a message's: it need not be placed anywhere, but goes the way of the short ones. */
+static bool message_whole(struct wf_line *l, struct wf_whole *w, const uint8_t *body)
+{
+	struct wf_acts acts;
+	bool so;
+
+	w->body = body;
+	wf_lock(&l->trunk->lock);
+	so = wf_remote_record_brisk(&l->trunk->remote, l->of, w, 0, &acts, true);
+	wf_unlock(&l->trunk->lock);
+	if (!so)
+		w->body = NULL;
+	return so;
+}
+
 /* [reader] A record's beginning at @p: how many bytes it took; 0: not all of it is there; need.want says how much is. */
 static ssize_t record(struct wf_line *l, uint8_t *p, size_t n, struct weft_need *need)
 {
-	size_t length, body;
+	size_t length, body, end = wf_record_body_tail(l->open.end.mode);
 	long took = wf_opener_frames(&l->open, p, n, &length, &body);
+	struct wf_whole w;
 	int r;
 
 	if (took < 0)
@@ -624,7 +640,16 @@ static ssize_t record(struct wf_line *l, uint8_t *p, size_t n, struct weft_need 
 		need->want = n < WF_RECORD_HEAD ? WF_RECORD_HEAD : WF_RECORD_HEAD + wf_get32(p) + wf_record_tail(l->open.end.mode);
 		return 0;
 	}
-	r = frames(l, p + WF_RECORD_HEAD, length, body);
+	w = (struct wf_whole){ .frames = p + WF_RECORD_HEAD, .len = (uint32_t)length, .body_len = (uint32_t)body };
+	if (body && n - (size_t)took >= body + end && message_whole(l, &w, p + took)) {
+		r = wf_opener_piece(&l->open, p + took, p + took, body);
+		if (r == 0)
+			r = wf_opener_end(&l->open, p + took + body);
+		if (r == 0)
+			r = frames(l, &w);
+		return r < 0 ? r : took + (ssize_t)(body + end);
+	}
+	r = frames(l, &w);
 	if (r == 0 && body) {
 		l->stage = WF_LINE_BODY;
 		l->body_left = body;

@@ -235,7 +235,7 @@ static bool record(struct wf_lane *lane, const uint8_t *bytes, uint32_t len, uin
 	do {
 		acts.n = 0;
 		rc = 0;
-		if (body_len || len & 8 || !wf_remote_record_brisk(&r, lane, bytes, len, now, &acts))
+		if (body_len || len & 8 || !wf_remote_record_brisk(&r, lane, &(struct wf_whole){ .frames = bytes, .len = len }, now, &acts, false))
 			rc = wf_remote_record(&r, lane, bytes, len, body_len, now, &acts);
 		for (int i = 0; i < acts.n; i++)
 			act(&acts.a[i], lane);

@@ -88,6 +88,7 @@ struct end {
 	uint32_t small_len, body_len, body_got;
 	enum { READ_HEAD, READ_SMALL, READ_BODY } reading;
 	bool slice, slice_drop, retry, again;
+	bool whole;                     /* the body was read with its frames */
 	struct iovec iov[4];
 	int niov;
 	/* writing */

@@ -149,7 +149,7 @@ static bool both(const unsigned char *bytes, uint32_t len)
 	warm(&a, la);
 	warm(&b, lb);
 	rc = wf_remote_record(&a, la[1], bytes, len, 0, 2 * WEFT_S, &aa);
-	taken = wf_remote_record_brisk(&b, lb[1], bytes, len, 2 * WEFT_S, &ab);
+	taken = wf_remote_record_brisk(&b, lb[1], &(struct wf_whole){ .frames = bytes, .len = len }, 2 * WEFT_S, &ab, false);
 	if (taken)
 		CHECK_OK(rc);
 	else
