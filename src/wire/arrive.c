@@ -441,7 +441,8 @@ static void taken_back(struct wf_trunk *t, uint64_t number)
 
 /* ---- fetching ---- */
 
-static void land_open(struct landing *x)
+/* 0: from now on it may be over, and @x gone, at any time. */
+static int land_open(struct landing *x)
 {
 	struct wf_trunk *t = x->trunk;
 	struct wf_standin *s = x->send->stands;
@@ -462,6 +463,7 @@ static void land_open(struct landing *x)
 		wf_list_del(&x->node);
 		wf_unlock(&landings_lock);
 	}
+	return r;
 }
 
 /* Where the bytes of @x go, by what the receive said. -ENOMEM. */
@@ -588,8 +590,7 @@ void wf_arrive_fetch(struct weft_port *p, struct weft_req *r)
 	x->into = r;
 	x->send = send;
 	x->err = land_where(x, &r->mem, r->flags);
-	land_open(x);
-	if (x->err)
+	if (land_open(x) < 0)
 		land_over(x);
 	else
 		wf_trunk_turn(t);
@@ -612,8 +613,7 @@ int wf_arrive_pull(struct weft_port *p, struct weft_req *send, const struct wf_t
 	x->send = send;
 	x->waits = waits;
 	x->err = land_where(x, to->mem, to->flags);
-	land_open(x);
-	if (!x->err) {
+	if (land_open(x) == 0) {
 		wf_trunk_turn(t);
 		wf_await(&waits, 1, 1, WEFT_FOREVER);
 		wf_req_collect(waits, NULL);
