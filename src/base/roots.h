@@ -26,6 +26,7 @@ struct wf_roots {
 	uint64_t trunks, trunks_most;           /* address: of an array of pointers, by process; how many */
 	uint32_t board_fd, event_fd;            /* descriptors + 1: of its board; what wakes its listener */
 	uint64_t trunk_remote;                  /* where in what they point to its struct wf_remote is */
+	uint64_t strangers;                     /* address: of how many were refused */
 };
 
 extern struct wf_roots wf_roots;

@@ -155,6 +155,7 @@ static void sample_budget(struct weft_state *s, const struct wf_roots *roots, co
 	used = atomic_load_explicit(&b.used, memory_order_relaxed);
 	snprintf(text, sizeof(text), "budget %zu of %zu, buffers away %zu", used, b.limit, buffers_away(mem, roots));
 	wf_sample_add(s, WEFT_STATE_PROCESS, roots->process, 0, 0, used, text);
+	wf_sample_strangers(s, roots, mem);
 }
 
 static void sample_peers(struct weft_state *s, const struct wf_roots *roots, const struct wf_memory *mem)

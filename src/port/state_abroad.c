@@ -122,6 +122,17 @@ static void sample_messages(struct weft_state *s, weft_id me, weft_id whom, cons
 	}
 }
 
+void wf_sample_strangers(struct weft_state *s, const struct wf_roots *roots, const struct wf_memory *mem)
+{
+	uint64_t refused = 0;
+	char text[64];
+
+	if (!get(mem, roots->strangers, &refused, sizeof(refused)) || !refused)
+		return;
+	snprintf(text, sizeof(text), "strangers refused %llu", (unsigned long long)refused);
+	wf_sample_add(s, WEFT_STATE_PROCESS, roots->process, 0, 0, refused, text);
+}
+
 void wf_sample_abroad(struct weft_state *s, const struct wf_roots *roots, const struct wf_memory *mem, uint32_t process)
 {
 	struct wf_remote *r = malloc(sizeof(*r));

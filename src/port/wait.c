@@ -238,14 +238,12 @@ static void name_far(struct weft_req **reqs, int n, uint32_t name)
 	wf_unlock(&wf_user_lock);
 }
 
-/* Looks, and makes progress where something may have arrived: how many are over. */
-static int look(struct weft_req **reqs, int n, bool help)
+/* Makes progress where something may have arrived: how many are over. */
+static int look_here(struct weft_req **reqs, int n, bool help)
 {
 	struct weft_port *last = NULL;
 	int over = 0;
 
-	if (wf_unlikely(wf_hosts != NULL))
-		wf_lead_look();
 	for (int i = 0; i < n; i++) {
 		struct weft_req *r = reqs[i];
 
@@ -263,6 +261,14 @@ static int look(struct weft_req **reqs, int n, bool help)
 		over += wf_req_over(r);
 	}
 	return over;
+}
+
+/* The same, and on the rails before. */
+static int look(struct weft_req **reqs, int n, bool help)
+{
+	if (wf_unlikely(wf_hosts != NULL))
+		wf_lead_look();
+	return look_here(reqs, n, help);
 }
 
 static bool anything(const struct sleep *s)
@@ -341,7 +347,7 @@ static int await(struct weft_req **reqs, int n, int min, weft_time until, bool s
 		w.spins = 1;                    /* woken: look, and if it was for nothing sleep again soon */
 		w.yields = UINT32_MAX / 2;
 		w.began = 1;
-		if (wf_unlikely(wf_hosts != NULL) && count_over(reqs, n) >= min)
+		if (wf_unlikely(wf_hosts != NULL) && look_here(reqs, n, false) >= min)
 			break;                  /* who sleeps on the rails has read it: looking there again takes a system call */
 	}
 	wf_self.waiting = false;

@@ -28,6 +28,7 @@ static struct wf_lock lines_lock;
 static struct wf_node lines;                    /* all of them */
 static struct wf_node over;                     /* those to be buried */
 static _Atomic uint32_t strangers, overs;       /* hints */
+static _Atomic uint64_t hung_up;                /* strangers that did not become members */
 static struct wf_quiet quiet;                   /* under lines_lock */
 static _Atomic uint64_t rounds;                 /* of wf_lines_retry */
 
@@ -63,12 +64,19 @@ static void shake_over(struct wf_line *l)
 	explicit_bzero(&l->old, sizeof(l->old));
 }
 
+uint64_t wf_lines_hung_up(void)
+{
+	return atomic_load_explicit(&hung_up, memory_order_relaxed);
+}
+
 void wf_line_free(struct wf_line *l)
 {
 	wf_lock(&lines_lock);
 	if (wf_list_has(&l->all))
 		wf_list_del(&l->all);
 	wf_unlock(&lines_lock);
+	if (l->shake && !l->mine)
+		atomic_fetch_add_explicit(&hung_up, 1, memory_order_relaxed);   /* a count */
 	shake_over(l);
 	wf_sealer_fini(&l->seal);
 	wf_opener_fini(&l->open);

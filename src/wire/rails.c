@@ -29,6 +29,7 @@ static struct wf_hosts_map map;
 static struct wf_rail *rail;
 static _Atomic weft_time next_look;
 static _Atomic uint32_t hurried;
+static _Atomic uint64_t refused;                /* strangers, by the driver and by us; as of the last look */
 
 struct wf_rail *wf_rail_to(const struct wf_trunk *t, uint32_t n)
 {
@@ -53,6 +54,15 @@ uint32_t wf_hosts_abroad(void)
 	return all ? all : 1;
 }
 
+/* For who looks from outside. */
+static void count_strangers(void)
+{
+	struct weft_rail_stat stat = { .size = sizeof(stat) };
+	uint64_t silent = wf_rail_stat(rail, &stat) < 0 ? 0 : stat.refused;
+
+	atomic_store_explicit(&refused, silent + wf_lines_hung_up(), memory_order_relaxed);
+}
+
 static int poll(bool spins)
 {
 	weft_time now;
@@ -73,6 +83,9 @@ static int poll(bool spins)
 		atomic_store_explicit(&next_look, now + LOOK, memory_order_relaxed);
 		wf_lines_look(now);
 		wf_watch_look();
+		count_strangers();
+	} else if (n) {
+		count_strangers();
 	}
 	wf_unshield();
 	return n + (r > 0 ? r : 0);
@@ -156,6 +169,7 @@ int wf_wire_join(uint32_t process, const char *hosts, uint32_t base, const struc
 	wf_roots.near_first = first;
 	wf_roots.near_last = last;
 	wf_trunks_show(&wf_roots);
+	wf_roots.strangers = (uintptr_t)&refused;
 	wf_log(WF_INFO, "process %u is reached at %s", process, text);
 	return 0;
 }
@@ -173,7 +187,7 @@ bool wf_wire_leave(weft_time until)
 		if (poll(false) == 0)
 			wf_nap(100000);
 	wf_hosts = NULL;
-	wf_roots.trunks = wf_roots.near_first = 0;
+	wf_roots.trunks = wf_roots.near_first = wf_roots.strangers = 0;
 	wf_trunks_free();
 	wf_rail_close(rail);
 	rail = NULL;

@@ -143,6 +143,7 @@ void wf_line_end(struct wf_line *l);                    /* [any] its lane is ove
 void wf_lines_retry(void *cookie);                      /* [polls, no lock] writers found the rail busy: all lines once more */
 int wf_lines_bury(void);                                /* [polls, no lock] how many */
 void wf_lines_look(weft_time now);                      /* [polls] handshakes that take too long end */
+uint64_t wf_lines_hung_up(void);                        /* [any] how many strangers' handshakes came to nothing */
 bool wf_lines_end_all(void);                            /* [leaving] false: there are none */
 extern const struct weft_upcalls wf_line_upcalls;
 
