@@ -13,7 +13,8 @@
 #include "port/listener.h"
 #include "port/self.h"
 
-#define TICK WEFT_MS
+#define TICK_LEAST (WEFT_MS / 8)
+#define TICK_MOST WEFT_MS
 #define ABROAD 64
 
 static struct wf_lock leading;                          /* only tried */
@@ -22,6 +23,7 @@ static _Atomic bool attended;                           /* somebody has looked s
 static _Atomic bool dozing;                             /* the listener does not come by every tick: it watches itself, or another leads */
 static int lead_fd = -1;
 static bool watches;                                    /* the listener's: nobody else looks */
+static int64_t tick = TICK_LEAST;                       /* the listener's: until it comes by again */
 static _Atomic weft_time leader_due, listener_due;      /* when who sleeps on the rails looks again by itself; 0: nobody does */
 
 static void ring(void)
@@ -186,10 +188,15 @@ int wf_lead_watch(int64_t *patience)
 	int64_t left;
 
 	if (!watches) {
-		if (!atomic_load_explicit(&dozing, memory_order_relaxed) && *patience > TICK)
-			*patience = TICK;
+		/* Who has just begun to look may soon compute; who has looked for long will go on. */
+		if (!atomic_load_explicit(&dozing, memory_order_relaxed)) {
+			if (*patience > tick)
+				*patience = tick;
+			tick = 2 * tick < TICK_MOST ? 2 * tick : TICK_MOST;
+		}
 		return -1;
 	}
+	tick = TICK_LEAST;
 	atomic_store_explicit(&dozing, true, memory_order_relaxed);
 	wf_fence_slow();                                                /* F1 with wf_lead_look */
 	next = plan(&listener_due);

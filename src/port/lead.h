@@ -1,8 +1,8 @@
 /* lead.h - who watches the rails: whoever waits, else the listener.
  *
  * A thread that spins looks at them itself. Of those that sleep one leads: it sleeps on the rails' descriptor, so what arrives for it needs no second switch; the
- * others sleep on their own words. While somebody looks or leads the listener keeps out of the way: it only comes by every millisecond to see
- * whether that is still so. When nobody does it watches them itself. A process at rest has nobody awake.
+ * others sleep on their own words. While somebody looks or leads the listener keeps out of the way: it only comes by, after an eighth of a millisecond and then ever more seldom,
+ * once a millisecond at last, to see whether that is still so. When nobody does it watches them itself. A process at rest has nobody awake.
  *
  * Who spins may take a busy lane out of what the descriptor tells of; it is put back before somebody sleeps there (arm). So nobody spins like that while another leads, and
  * who finds a leader after such a look wakes it, to arm again. The listener, too, is woken by the first who looks while it sleeps on the descriptor.

@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/knob.h"
 #include "base/log.h"
 #include "secure/quiet.h"
 #include "wire/trunk.h"
@@ -22,7 +23,6 @@
 #define STRANGERS 1024u                         /* handshakes begun by others, at a time */
 #define SHAKE_TIME (5 * WEFT_S)
 #define AGAIN (WEFT_MS / 10)                      /* until who still writes is looked at again */
-#define DEADLINE (5 * WEFT_S)                    /* silence of a process that was met before */
 
 static struct wf_lock lines_lock;
 static struct wf_node lines;                    /* all of them */
@@ -388,7 +388,7 @@ static int carry(struct wf_line *l)
 	if (same_as_before(t, &h->session.peer))
 		of = wf_remote_lane_up(&t->remote, l->slot, l->gen, l->mine, wf_now());
 	if (of) {
-		t->remote.conf.deadline = DEADLINE;
+		t->remote.conf.deadline = wf_knob(WF_KNOB_SILENCE) * WEFT_MS;
 		session_keep(t, &h->session);
 		t->lines[of - t->remote.lanes] = l;
 	}

@@ -20,7 +20,7 @@
 #define HELD_MOST (8u << 10)            /* bytes that wait for company */
 #define HELD_TIME 20                    /* us, while more come */
 #define HELD_LONG (100 * 1000)          /* ns, when none comes any more and its sender does not wait */
-#define FIRST (30 * WEFT_S)             /* hosts are not started all at once */
+#define FIRST 6                         /* silences before the first contact: hosts are not started all at once */
 
 static _Atomic(struct wf_trunk *) trunks[PROCESSES];
 static _Atomic uint32_t most;           /* the highest number with a trunk */
@@ -50,7 +50,7 @@ static uint64_t window(void)
 
 static struct wf_trunk *make_locked(uint32_t process)
 {
-	struct wf_remote_conf conf = { .me = (uint32_t)(wf_process_id >> 32), .them = process, .rails = 1, .ops = &ops, .deadline = FIRST, .window = window() };
+	struct wf_remote_conf conf = { .me = (uint32_t)(wf_process_id >> 32), .them = process, .rails = 1, .ops = &ops, .deadline = FIRST * wf_knob(WF_KNOB_SILENCE) * WEFT_MS, .window = window() };
 	struct wf_trunk *t = calloc(1, sizeof(*t));
 
 	if (!t)

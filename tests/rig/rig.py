@@ -26,6 +26,8 @@ from job import main as run_cases  # noqa: E402
 MARK = f"weft{os.getpid()}"
 PORTS = 7700
 HOSTS = 4
+# Where a sanitizer makes all slow, and many threads share few cores, five seconds of silence are nothing.
+PATIENCE = {"WEFT_SILENCE_MS": str(int(5000 * float(os.environ["TEST_SLOWER"])))} if "TEST_SLOWER" in os.environ else {}
 FULL = SCALE >= 5       # check-long: nothing else runs, so times may be judged
 made = []
 
@@ -214,7 +216,7 @@ class Job:
                           "--key", self.path(f"key{i}"), *options, *program)
         with open(self.path(f"out{i}"), "wb") as out, open(self.path(f"err{i}"), "wb") as err:
             return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True,
-                                    env={**os.environ, "TMPDIR": self.path(f"tmp{i}"), **environment})
+                                    env={**os.environ, **PATIENCE, "TMPDIR": self.path(f"tmp{i}"), **environment})
 
     def said(self, name):
         with open(self.path(name), encoding="utf-8", errors="replace") as file:
