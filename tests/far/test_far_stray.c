@@ -47,13 +47,27 @@ static void receive(uint64_t tag, size_t len)
 	free(mem);
 }
 
-/* [process 1] Of a send that has been announced. */
-static struct wf_push *push_of(struct weft_req *req)
+/* What a send that has been announced shares with the other process. */
+struct shared {
+	struct wf_ticket *ticket;
+	struct wf_pipe_head *head;      /* NULL: it has no pipe yet */
+};
+
+/* [process 1] */
+static struct shared shared_of(struct weft_req *req)
 {
-	MUST(req && req->push);
-	while (!req->push->ticket)
+	struct shared s = { NULL, NULL };
+
+	for (;;) {
+		MUST(req && req->push);
+		wf_lock(&wf_user_lock);
+		s.ticket = req->push->ticket;
+		s.head = req->push->pipe ? req->push->pipe->head : NULL;
+		wf_unlock(&wf_user_lock);
+		if (s.ticket)
+			return s;
 		crew_nap();             /* the other process is not known yet */
-	return req->push;
+	}
 }
 
 FAR(chunks_that_a_stray_write_has_hidden_are_shown_again, 2)
@@ -68,7 +82,7 @@ FAR(chunks_that_a_stray_write_has_hidden_are_shown_again, 2)
 		struct weft_req *req;
 
 		MUST_OK(send_post(NULL, 0, far_id(0), 1, mem, LEN, &req));
-		head = push_of(req)->pipe->head;
+		head = shared_of(req).head;
 		for (int i = 0; i < 16; i++)
 			atomic_store(&head->chunk[i].seq, 12345u);
 		far_step(1);
@@ -90,7 +104,7 @@ FAR(room_that_a_stray_write_has_hidden_is_found_again, 2)
 		struct weft_req *req;
 
 		MUST_OK(send_post(NULL, 0, far_id(0), 1, mem, LARGE, &req));
-		head = push_of(req)->pipe->head;
+		head = shared_of(req).head;
 		far_step(1);
 		for (weft_time until = weft_in(50 * WEFT_MS); weft_now() < until;)
 			atomic_store(&head->read, 0x77777777u);
@@ -115,8 +129,8 @@ FAR(a_pipe_that_a_stray_write_has_hidden_is_told_again, 2)
 
 		for (int i = 0; i < 3; i++)     /* the third finds no pipe before it is taken */
 			MUST_OK(send_post(NULL, 0, far_id(0), (uint64_t)i + 1, mem, LEN, &req[i]));
-		ticket = push_of(req[2])->ticket;
-		CHECK(!req[2]->push->pipe);
+		ticket = shared_of(req[2]).ticket;
+		CHECK(!shared_of(req[2]).head);
 		far_step(1);
 		while ((atomic_load(&ticket->word) & 0xff) != WF_T_TAKEN)
 			;
@@ -152,7 +166,7 @@ FAR(a_message_whose_ticket_a_stray_write_has_broken_ends_at_both_ends, 2)
 		struct weft_req *req;
 
 		MUST_OK(send_post(NULL, WEFT_SYNC, far_id(0), 1, mem, LARGE, &req));
-		ticket = push_of(req)->ticket;
+		ticket = shared_of(req).ticket;
 		far_step(1);
 		while ((atomic_load(&ticket->word) & 0xff) != WF_T_TAKEN)
 			;
