@@ -33,7 +33,7 @@
 #define WF_CHUNKS 16u
 #define WF_CHUNK ((size_t)16 << 10)
 
-/* Any two differ in four bits: one that a stray write has changed a little is none. */
+/* Any two differ in four bits or more: one that a stray write has changed a little is none. */
 enum { WF_T_OPEN = 0x0f, WF_T_TAKEN = 0x33, WF_T_DONE = 0x55, WF_T_CANCELLED = 0x96, WF_T_REFUSED = 0xaa };
 enum { WF_READY_PIPE = 1, WF_READY_FLIGHT, WF_READY_NEVER /* taken, and its sender has no memory to send it */ };
 

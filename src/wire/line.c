@@ -549,7 +549,7 @@ static int frames(struct wf_line *l, const struct wf_whole *w)
 	struct wf_trunk *t = l->trunk;
 	weft_time now = wf_now();
 	struct wf_acts acts;
-	bool due, news;
+	bool due, news = false;
 	int r;
 
 	wf_lock(&t->reading);
@@ -562,7 +562,7 @@ static int frames(struct wf_line *l, const struct wf_whole *w)
 		if ((w->body_len && !w->body) || !wf_remote_record_brisk(&t->remote, l->of, w, now, &acts, false))
 			r = w->body ? -ECONNABORTED : wf_remote_record(&t->remote, l->of, w->frames, w->len, w->body_len, now, &acts);
 		due = wf_remote_due(&t->remote, now);
-		news = !due && wf_trunk_news_locked(t);         /* an acknowledgement, in a while */
+		news |= wf_trunk_news_locked(t);                /* an acknowledgement, in a while; whoever asks has to tell it */
 		wf_unlock(&t->lock);
 		wf_trunk_do(t, &acts, l);
 		for (int i = 0; i < acts.n; i++)
@@ -573,13 +573,13 @@ static int frames(struct wf_line *l, const struct wf_whole *w)
 		wf_lock(&t->lock);
 		credit_locked(t);
 		due = wf_remote_due(&t->remote, now);
-		news |= !due && wf_trunk_news_locked(t);
+		news |= wf_trunk_news_locked(t);
 		wf_unlock(&t->lock);
 	}
 	wf_unlock(&t->reading);
 	if (due)
 		wf_trunk_turn(t);
-	else if (news)
+	if (news)
 		wf_trunks_by(atomic_load_explicit(&t->wake, memory_order_relaxed));
 	return r;
 }
