@@ -25,7 +25,9 @@ typedef uint64_t weft_ctx;              /* 0: none; never used twice */
 enum {
 	WEFT_PORT_OWNED = 1,            /* only the opener receives */
 	WEFT_PORT_OBSERVE = 2,          /* groups: see and send, be no member */
-	WEFT_PORT_FRAGILE = 4           /* a member's end (or its process's) ends every pending and later operation on the port: -ECONNRESET */
+	WEFT_PORT_FRAGILE = 4,          /* a member's end (or its process's) ends every pending and later operation on the port: -ECONNRESET */
+	WEFT_PORT_WARY = 8              /* it ends receives and probes from anyone: those that wait, else the next that finds nothing; -ECONNRESET.
+					   Later ones wait again, unless every other member has ended. Matched by source and tag only */
 };
 
 struct weft_port_opts {

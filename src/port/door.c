@@ -10,9 +10,25 @@
 
 void wf_door_reset(struct wf_door *d, bool owned)
 {
+	owned = owned && !atomic_load_explicit(&d->keeper, memory_order_relaxed);       /* another thread's: that one's id is never used again */
 	wf_lock(&d->others);
 	atomic_store_explicit(&d->in, 0, memory_order_relaxed);
 	atomic_store_explicit(&d->word, owned ? 0 : WF_DOOR_PLAIN, memory_order_relaxed);
+	d->last = 0;
+	d->locked = false;
+	wf_unlock(&d->others);
+}
+
+void wf_door_keep(struct wf_door *d, uint64_t id)
+{
+	uint64_t keeper = atomic_load_explicit(&d->keeper, memory_order_relaxed);       /* changed by whoever opens the port */
+
+	if (keeper && keeper != id)
+		return;
+	atomic_store_explicit(&d->keeper, id, memory_order_relaxed);
+	wf_lock(&d->others);
+	atomic_store_explicit(&d->in, 0, memory_order_relaxed);
+	atomic_store_explicit(&d->word, 0, memory_order_relaxed);
 	d->last = 0;
 	d->locked = false;
 	wf_unlock(&d->others);

@@ -1,4 +1,4 @@
-/* door.h - a port's lock, biased to the thread that owns the port.
+/* door.h - a port's lock, biased to the thread that owns the port: the thread whose own port it is, else the one that opened it (its keeper).
  *
  * The owner goes in and out by plain stores and loads; the others, who come seldom (to match for an owner that
  * computes, to cancel, to look), pay for it with a heavy fence.
@@ -19,6 +19,8 @@
  *         D2  word release -> word acquire (only when it has changed): what visitors did, to the owner.
  * Plain   A port without an owner, or one that is visited much (VISITS_TO_PLAIN), is for everybody the lock of
  *         lock.h: the plain bit makes the owner's fast way fail for good.
+ * Keeper  Once set it stays for all incarnations of the memory: if another thread opens a port there the door is plain.
+ *         So a thread that comes late, by a pointer to what was its port, and takes itself for the owner, finds it plain or is.
  * Tested  tests/models/door.pml, tests/unit/test_steps.c, tests/stress/stress_door.c.
  */
 #ifndef WF_PORT_DOOR_H
@@ -39,11 +41,15 @@ struct wf_door {
 	_Atomic uint64_t word;
 	uint64_t last;                  /* owner only: the word as he last saw it; never a plain one */
 	bool locked;                    /* owner only: came in by others, as the door is plain */
+	_Atomic uint64_t keeper;        /* id of the thread for which it is biased where it is not that thread's own port; 0: none yet */
 	struct wf_lock others;
 };
 
 /* For another incarnation: nobody is inside but perhaps a late visitor, who is waited for. */
 void wf_door_reset(struct wf_door *d, bool owned);
+
+/* [thread @id] Of a port that this thread opens: biased to it from now on, unless it was another's. */
+void wf_door_keep(struct wf_door *d, uint64_t id);
 
 void wf_door_enter_owner_slow(struct wf_door *d);
 void wf_door_leave_owner_slow(struct wf_door *d);

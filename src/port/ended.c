@@ -8,6 +8,7 @@
 
 #include "port/deliver.h"
 #include "port/open.h"
+#include "port/recv.h"
 #include "port/request.h"
 #include "port/tell.h"
 #include "port/way.h"
@@ -52,6 +53,42 @@ static void end_named_locked(struct weft_port *p, const struct ending *x)
 	}
 }
 
+/* Receives at a WARY port that wait for anyone: whom they wait for may be the one. */
+static void end_any_locked(struct weft_port *p)
+{
+	struct weft_match_entry *e, *next;
+
+	for (e = wf_first(p, WEFT_MATCH_WANTS); e; e = next) {
+		struct weft_req *r = wf_of(e, struct weft_req, a.entry);
+		struct wf_head h;
+
+		next = wf_next(p, e);
+		memcpy(&h, e->head, sizeof(h));
+		if (h.src != WEFT_ANY)
+			continue;
+		wf_unmatch(p, e);
+		p->told_wants -= r->told;
+		wf_req_end_locked(r, weft_fail(-ECONNRESET, "a member of the port has ended"));
+		atomic_store_explicit(&p->dead_told, atomic_load_explicit(&p->dead, memory_order_relaxed), memory_order_relaxed);
+	}
+}
+
+bool wf_port_alone(struct weft_port *p)
+{
+	weft_id own = atomic_load_explicit(&p->id, memory_order_relaxed);
+
+	/* relaxed: who ends meanwhile is told by the ending itself */
+	if (atomic_load_explicit(&p->dead, memory_order_relaxed) + 1 < p->members->count)
+		return false;
+	for (uint32_t i = 0; i < p->members->count; i++) {
+		weft_id id = atomic_load_explicit(&p->members->ids[i], memory_order_relaxed);
+
+		if (id && id != own && !(id & WF_MEMBER_GONE))
+			return false;
+	}
+	return true;
+}
+
 static void break_locked(struct weft_port *p)
 {
 	struct weft_match_entry *e;
@@ -74,6 +111,8 @@ static void member_left_locked(struct weft_port *p, uint32_t index, struct endin
 	atomic_fetch_add_explicit(&p->dead, 1, memory_order_relaxed);
 	if (p->event)
 		wf_tell_event(p->event, &st);
+	if (p->flags & WEFT_PORT_WARY)
+		end_any_locked(p);
 	if (!(p->flags & WEFT_PORT_FRAGILE))
 		return;
 	break_locked(p);

@@ -33,12 +33,12 @@ static inline bool wf_op_zero(const struct weft_op *op, size_t from, size_t to)
 	return !any;
 }
 
-/* An op that is only peer, tag and plain memory, of the size we know: the hot paths need not look further. */
-static inline bool wf_op_plain(const struct weft_op *op)
+/* An op that is only peer, tag and plain memory, of the size we know, and no flags but @flags: the hot paths need not look further. */
+static inline bool wf_op_plain(const struct weft_op *op, uint32_t flags)
 {
 	_Static_assert(offsetof(struct weft_op, user) - offsetof(struct weft_op, iov) == 80, "all but user is zero in a plain op");
 	return op && __atomic_load_n(&op->size, __ATOMIC_RELAXED) == sizeof(*op) &&
-	       !__atomic_load_n(&op->flags, __ATOMIC_RELAXED) && op->data &&
+	       !(__atomic_load_n(&op->flags, __ATOMIC_RELAXED) & ~flags) && op->data &&
 	       wf_op_zero(op, offsetof(struct weft_op, iov), offsetof(struct weft_op, user)) &&
 	       wf_op_zero(op, offsetof(struct weft_op, expires), sizeof(*op));
 }

@@ -13,7 +13,7 @@
 #include "port/self.h"
 #include "port/table.h"
 
-#define PORT_FLAGS (WEFT_PORT_OWNED | WEFT_PORT_OBSERVE | WEFT_PORT_FRAGILE)
+#define PORT_FLAGS (WEFT_PORT_OWNED | WEFT_PORT_OBSERVE | WEFT_PORT_FRAGILE | WEFT_PORT_WARY)
 
 /* All but the ring's positions and cells, which run on. Nobody knows the port yet but by stale pointers: what those look at is stored word by word. */
 static void clear(struct weft_port *p)
@@ -32,9 +32,12 @@ static void clear(struct weft_port *p)
 	atomic_store_explicit(&p->under_way, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->epoch, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->dead, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->dead_told, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->drains, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->sent, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->sent_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->own_sent, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->own_sent_bytes, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->ready_missed, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->lost, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->sent_lost, 0, memory_order_relaxed);
@@ -133,6 +136,8 @@ static int check(const struct weft_port_opts *o)
 		return weft_fail(-EINVAL, "port flags: %#x", o->flags & ~(uint32_t)PORT_FLAGS);
 	if (o->flags & WEFT_PORT_OBSERVE)
 		return weft_fail(-EOPNOTSUPP, "WEFT_PORT_OBSERVE is not served yet");
+	if (o->flags & WEFT_PORT_WARY && (o->proto || !(o->count || o->like)))
+		return weft_fail(-EINVAL, "WEFT_PORT_WARY wants members, and matching by source and tag");
 	if (o->rail)
 		return weft_fail(-EOPNOTSUPP, "port rail is not served yet");
 	if (o->cast)
@@ -184,6 +189,7 @@ static bool lives(weft_id id)
 
 static void dress(struct weft_port *p, const struct weft_port_opts *o, struct wf_members *members)
 {
+	wf_door_keep(&p->door, wf_self.id);
 	wf_port_enter(p);
 	p->members = members;
 	p->index = o->like ? o->like->index : members ? o->index : WEFT_NOBODY;

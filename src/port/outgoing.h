@@ -26,10 +26,10 @@ struct outgoing {
 
 static inline void wf_count_sent(struct weft_port *from, size_t len)
 {
-	/* A thread's own port is counted by that thread alone: no locked instruction. */
-	if (wf_likely(from == wf_self.port)) {
-		atomic_store_explicit(&from->sent, atomic_load_explicit(&from->sent, memory_order_relaxed) + 1, memory_order_relaxed);
-		atomic_store_explicit(&from->sent_bytes, atomic_load_explicit(&from->sent_bytes, memory_order_relaxed) + len,
+	/* What the thread whose port it is sends it counts by itself: no locked instruction. */
+	if (wf_likely(wf_port_mine(from))) {
+		atomic_store_explicit(&from->own_sent, atomic_load_explicit(&from->own_sent, memory_order_relaxed) + 1, memory_order_relaxed);
+		atomic_store_explicit(&from->own_sent_bytes, atomic_load_explicit(&from->own_sent_bytes, memory_order_relaxed) + len,
 				      memory_order_relaxed);
 		return;
 	}

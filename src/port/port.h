@@ -162,8 +162,10 @@ struct weft_port {
 	_Atomic bool broken;                    /* FRAGILE, and a member has ended */
 	_Atomic uint32_t under_way;             /* operations, if there is a limit */
 	_Atomic uint32_t epoch, dead;
+	_Atomic uint32_t dead_told;             /* WARY: so many ends were told to those who wait for anyone */
 	_Atomic uint32_t drains;                /* counts drains by others than the owner */
 	_Atomic uint64_t sent, sent_bytes, ready_missed;
+	_Atomic uint64_t own_sent, own_sent_bytes;      /* of these apart: by the thread whose port it is */
 	_Atomic uint64_t lost, sent_lost;       /* not received here when it closed; of what left from here */
 	_Atomic uint64_t wakes;
 

@@ -20,6 +20,7 @@ struct probe {
 	unsigned char want[WEFT_MATCH_HEAD_MAX];
 	struct weft_msg **ret_msg;
 	struct weft_status st;
+	uint32_t told;                  /* WARY: ends of members that somebody was told of when it began */
 };
 
 /* The first for @b, claimed if it is to be taken out; NULL: none. */
@@ -90,7 +91,9 @@ static int source_gone(const struct probe *b)
 	struct wf_head h;
 
 	memcpy(&h, b->want, sizeof(h));
-	if (b->port->proto || h.src == WEFT_ANY || wf_watch(h.src) == 0)
+	if (!b->port->proto && h.src == WEFT_ANY)
+		return wf_wary(b->port, b->told);
+	if (b->port->proto || wf_watch(h.src) == 0)
 		return 0;
 	return weft_fail(-ESRCH, "nobody of that id lives, and it has left nothing");
 }
@@ -140,7 +143,7 @@ static int probe_wait(struct probe *b, weft_time until)
 		if (r < 0) {
 			int last = look(b, NULL);       /* what it published before it ended comes first */
 
-			return last ? last : lived ? weft_fail(-ECONNRESET, "the one it named has ended") : r;
+			return last ? last : lived && r == -ESRCH ? weft_fail(-ECONNRESET, "the one it named has ended") : r;
 		}
 		if (wf_callbacks_pending())
 			wf_callbacks_run();
@@ -175,12 +178,15 @@ int weft_probe(struct weft_port *at, const struct weft_op *what, weft_time until
 		return weft_fail(-EDEADLK, "weft_probe inside a callback");
 	if (atomic_load_explicit(&at->broken, memory_order_relaxed))
 		return weft_fail(-ECONNRESET, "a member of the port has ended");
+	b.told = atomic_load_explicit(&at->dead_told, memory_order_relaxed);    /* our own view: somebody else may be told meanwhile */
 	if (until == WEFT_NOW) {
 		if (wf_unlikely(wf_hosts != NULL))
 			wf_lead_look();
 		r = look(&b, NULL);
 		if (r == 0)
-			r = source_gone(&b) < 0 ? -ESRCH : wf_late(until);
+			r = source_gone(&b);
+		if (r == 0)
+			r = wf_late(until);
 	} else {
 		wf_self.waiting = true;
 		r = probe_wait(&b, until);

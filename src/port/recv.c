@@ -30,6 +30,12 @@ static weft_id named(const struct weft_port *p, const void *want)
 	return p->proto || h.src == WEFT_ANY ? 0 : h.src;
 }
 
+/* A receive from anyone found nothing. */
+static int wary(struct weft_port *p)
+{
+	return wf_wary(p, atomic_load_explicit(&p->dead_told, memory_order_relaxed));
+}
+
 /* What is there now: 1 taken, 0 nothing, or an error. */
 static int take(struct weft_port *p, const void *want, const struct wf_target *t)
 {
@@ -66,6 +72,8 @@ static int post_locked(struct weft_port *p, struct weft_req *r, const void *want
 	if (err)
 		return err;
 	src = named(p, want);
+	if (!src && (err = wary(p)) < 0)
+		return err;
 	if (src && wf_watch(src) < 0) {
 		/* What it published before it ended comes first. */
 		err = wf_take_locked(p, want, &t, work, ret_send);
@@ -168,8 +176,10 @@ static int recv_wait(struct weft_port *p, const void *want, const struct wf_targ
 	}
 	if (r)
 		return r < 0 ? r : 0;
-	if (until == WEFT_NOW && lived)
-		return wf_late(until);
+	if (until == WEFT_NOW && lived) {
+		r = named(p, want) || p->proto ? 0 : wary(p);
+		return r < 0 ? r : wf_late(until);
+	}
 	r = recv_posted(p, want, t, until);
 	return r == -ESRCH && lived ? weft_fail(-ECONNRESET, "the one it named has ended") : r;
 }
@@ -240,7 +250,7 @@ static inline const char *arena_ahead(const struct wf_reader *rd)
 	return wf_unlikely(rd->arena_last) ? rd->arena + (size_t)(rd->arena_at % WF_ARENA_GRAINS) * WF_GRAIN : NULL;
 }
 
-/* [owner, inside] The next cell, waited for as long as a waiter spins whatever the load; NULL: none came, or somebody
+/* [inside] The next cell, waited for as long as a waiter spins whatever the load; NULL: none came, or somebody
  * wants to come in. Waiting inside keeps the way in off the path from a message's arrival to its receiver; the loop is
  * nothing but the look, as all else delays it. */
 static inline __attribute__((always_inline)) struct wf_cell *next_hot_locked(struct weft_port *p, weft_time until, struct wf_reader **ret_rd)
@@ -275,7 +285,7 @@ static inline __attribute__((always_inline)) struct wf_cell *next_hot_locked(str
 			wf_read_ahead(ahead + 2 * WF_LINE);
 			wf_read_ahead(ahead + 3 * WF_LINE);
 		}
-		if (wf_unlikely(wf_door_wanted(&p->door)))
+		if (wf_unlikely(wf_port_wanted(p)))
 			return NULL;
 		if (wf_unlikely(others) && (spins & 7) == 0) {
 			struct wf_cell *other = wf_port_scan_locked(p, ret_rd);
@@ -296,15 +306,29 @@ static inline bool recv_hot(struct weft_port *p, const struct wf_head *want, voi
 	struct wf_cell *c;
 	bool taken = false;
 
-	wf_door_enter_owner(&p->door);
-	wf_cool_locked();
-	if (wf_likely(!(p->native.wants | p->native.arrivals))) {
+	wf_port_enter(p);
+	if (wf_likely(p == wf_self.port))
+		wf_cool_locked();
+	if (wf_likely(!(p->native.wants | p->native.arrivals) && !p->closing)) {
 		c = next_hot_locked(p, until, &rd);
 		taken = c && (take_hot_locked(p, rd, c, want, data, cap, ret_st) ||
 			      (rd->starved && take_arena_locked(p, rd, c, want, data, cap, ret_st)));
 	}
-	wf_door_leave_owner(&p->door);
+	wf_port_leave(p);
 	return taken;
+}
+
+/* A receive at a context's port from a member, or from anyone, that the hot path can try; then @src is an id, or WEFT_ANY. */
+static inline bool recv_hot_at(const struct weft_port *p, weft_id from, weft_id *ret_src)
+{
+	if (p->proto || !p->members || atomic_load_explicit(&p->broken, memory_order_relaxed))
+		return false;
+	if (from == WEFT_ANY)
+		return true;
+	if (from >> 32 != UINT64_C(0xfff) << 20 || (uint32_t)from >= p->members->count)
+		return false;
+	*ret_src = atomic_load_explicit(&p->members->ids[(uint32_t)from], memory_order_relaxed);
+	return !(*ret_src & WF_MEMBER_GONE);
 }
 
 WF_SLOW static int recv_slow(struct weft_port *at, weft_id from, struct wf_head want, void *data, size_t cap, weft_time until,
@@ -344,7 +368,7 @@ int weft_recv(struct weft_port *at, weft_id from, uint64_t tag, void *data, size
 		return r;
 	if (wf_unlikely(!data && cap))
 		return weft_fail(-EINVAL, "data is NULL with a length");
-	if (wf_likely(at == wf_self.port && from && (from >> 52 != 0xfff || from == WEFT_ANY)) &&
+	if (wf_likely(at == wf_self.port ? from && (from >> 52 != 0xfff || from == WEFT_ANY) : recv_hot_at(at, from, &want.src)) &&
 	    recv_hot(at, &want, data, cap, until, ret_st))
 		return 0;
 	return recv_slow(at, from, want, data, cap, until, ret_st);
@@ -540,13 +564,13 @@ static int start_repeat(struct weft_port *p, const struct weft_op *op, struct we
 	return 0;
 }
 
-/* [owner, inside] Posts a receive of plain memory with a handle: nothing is there for it. NULL: no memory, or the one it
+/* [inside] Posts a receive of plain memory with a handle: nothing is there for it. NULL: no memory, or the one it
  * names is gone. */
 static inline struct weft_req *post_plain_locked(struct weft_port *p, const struct weft_op *op, const struct wf_head *want)
 {
 	struct weft_req *r;
 
-	if (want->src != WEFT_ANY && wf_unlikely(wf_watch(want->src) < 0))
+	if (want->src != WEFT_ANY ? wf_unlikely(wf_watch(want->src) < 0) : wf_unlikely(p->flags & WEFT_PORT_WARY))
 		return NULL;
 	r = wf_slab_get(WF_SLAB_REQ);
 	if (wf_unlikely(!r))
@@ -555,6 +579,7 @@ static inline struct weft_req *post_plain_locked(struct weft_port *p, const stru
 	r->what = WF_RECV;
 	r->at = p;
 	r->mem = wf_mem_plain(op->data, op->len);
+	r->flags = op->flags;
 	r->st = (struct weft_status){ .index = WEFT_NOBODY, .user = op->user };
 	r->where = WF_POSTED;
 	wf_user_releases(&p->ring);     /* another thread may write into our memory */
@@ -566,8 +591,9 @@ static inline struct weft_req *post_plain_locked(struct weft_port *p, const stru
 	return r;
 }
 
-/* The hot path: a thread at its own port, plain memory, a handle. What has arrived goes to the receives posted before, the
- * first cell they do not take is compared with this one. WEFT_DONE: that was it; 0: posted; -EINTR: not this way. */
+/* The hot path: plain memory, a handle. What has arrived goes to the receives posted before, the first cell they do not take is compared with this
+ * one. (Posting without that look, where others wait already, was slower: the work is then all left for the wait.) WEFT_DONE: that was it; 0: posted;
+ * -EINTR: not this way. */
 static inline int post_hot(struct weft_port *p, const struct weft_op *op, struct weft_req **ret_req, struct weft_status *ret_st)
 {
 	struct wf_head want = { .src = op->peer, .tag = op->tag, .ignore = op->tag == WEFT_ANY_TAG ? UINT64_MAX : op->ignore };
@@ -576,10 +602,11 @@ static inline int post_hot(struct weft_port *p, const struct weft_op *op, struct
 	struct wf_cell *c;
 	bool taken = false;
 
-	if (wf_unlikely(!op->peer || (op->peer >> 52 == 0xfff && op->peer != WEFT_ANY) || p->limit))
+	if (wf_unlikely(p->limit) || (wf_likely(p == wf_self.port) ? !op->peer || (op->peer >> 52 == 0xfff && op->peer != WEFT_ANY) :
+									!recv_hot_at(p, op->peer, &want.src)))
 		return -EINTR;
-	wf_door_enter_owner(&p->door);
-	if (wf_likely(!p->native.arrivals && !wf_ring_spilled(&p->ring))) {
+	wf_port_enter(p);
+	if (wf_likely(!p->native.arrivals && !wf_ring_spilled(&p->ring) && !p->closing)) {
 		while ((c = wf_port_next_locked(p, &rd)) != NULL) {
 			if (!p->native.wants) {
 				taken = take_hot_locked(p, rd, c, &want, op->data, op->len, ret_st);
@@ -593,7 +620,7 @@ static inline int post_hot(struct weft_port *p, const struct weft_op *op, struct
 		if (!c)
 			r = post_plain_locked(p, op, &want);
 	}
-	wf_door_leave_owner(&p->door);
+	wf_port_leave(p);
 	if (!taken && !r)
 		return -EINTR;
 	*ret_req = r;
@@ -639,8 +666,8 @@ int weft_recv_post(struct weft_port *at, const struct weft_op *theirs, struct we
 
 	if (wf_unlikely(r < 0))
 		return r;
-	if (wf_likely(!at && ret_req && wf_op_plain(theirs))) {
-		r = post_hot(wf_self.port, theirs, ret_req, ret_st);
+	if (wf_likely(ret_req && wf_op_plain(theirs, WEFT_TRUNCATE) && (!at || wf_may_receive(at) == 0))) {
+		r = post_hot(at ? at : wf_self.port, theirs, ret_req, ret_st);
 		if (wf_likely(r != -EINTR))
 			return r;
 	}

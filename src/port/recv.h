@@ -43,4 +43,21 @@ static inline bool wf_lives(weft_id id)
 	return wf_unlikely(wf_abroad(id)) ? wf_hosts->lives(id) == 0 : wf_far_lives(id);
 }
 
+bool wf_port_alone(struct weft_port *p);        /* every member but the port itself has ended */
+
+/* A receive or probe from anyone found nothing: at a WARY port, whether a member's end is still to be told, of which @told were
+ * before. Two at once may both be told. */
+static inline int wf_wary(struct weft_port *p, uint32_t told)
+{
+	uint32_t dead;
+
+	if (wf_likely(!(p->flags & WEFT_PORT_WARY)))
+		return 0;
+	dead = atomic_load_explicit(&p->dead, memory_order_relaxed);    /* written inside; a probe that looks too early is woken */
+	if (dead == told && !(dead && wf_port_alone(p)))
+		return 0;
+	atomic_store_explicit(&p->dead_told, dead, memory_order_relaxed);
+	return weft_fail(-ECONNRESET, "a member of the port has ended");
+}
+
 #endif

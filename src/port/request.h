@@ -62,16 +62,16 @@ bool wf_req_repeat_locked(struct weft_req *r, const struct weft_status *st, bool
 /* The end itself, for one with a handle: st is complete. @r is not to be touched after. */
 static inline void wf_req_over_locked(struct weft_req *r)
 {
-	bool own = r->at == wf_self.port;
+	struct weft_port *at = r->at;
 	struct wf_parker *waiter;
 
 	r->where = WF_NOWHERE;
 	wf_user_releases(r);
 	atomic_store_explicit(&r->over, 1, memory_order_release);       /* Q1 */
-	if (wf_likely(own))
+	if (wf_likely(at == wf_self.port || (at && !at->thread_port)))
 		wf_fence_light();                                       /* F1: who else waits here passes a heavy one */
 	else
-		wf_fence_slow();                                        /* F1: the owner may sleep cold */
+		wf_fence_slow();                                        /* F1: a thread may sleep cold at its own port */
 	waiter = atomic_load_explicit(&r->waiter, memory_order_relaxed);
 	if (wf_unlikely(waiter != NULL))
 		wf_wake(waiter);
@@ -90,6 +90,7 @@ static inline void wf_req_put(struct weft_req *r)
 		if (wf_self.port && r == &wf_self.port->own)
 			return;
 	}
+	r->flags = 0;                   /* the hot path's may say TRUNCATE */
 	wf_slab_put(WF_SLAB_REQ, r);
 }
 

@@ -16,6 +16,13 @@ struct wf_self {
 	weft_id last_to;
 	struct wf_way *last_way;
 	uint16_t last_who;
+	struct {                        /* the same for the member of a context's port it last sent to */
+		const struct weft_port *from;
+		weft_ctx context;       /* the port's then: never another's */
+		weft_id to;             /* weft_at(i) */
+		struct wf_way *way;
+		uint16_t who;
+	} last_at;
 	struct {                        /* the id of another process it last asked to be told of, and by what it knows that it lives */
 		weft_id id;
 		struct wf_peer *peer;
@@ -36,18 +43,38 @@ extern _Thread_local struct wf_self wf_self;
 int wf_join(void);                      /* the slow way of wf_enter */
 int wf_join_as(const char *name);
 
+/* Whether the door of @p is this thread's: its own port, or one that it opened. relaxed: nobody sets it to our id but we. A thread that has not
+ * joined has id 0, and is nobody's keeper. */
+static inline bool wf_port_mine(struct weft_port *p)
+{
+	uint64_t keeper;
+
+	if (wf_likely(p == wf_self.port))
+		return true;
+	keeper = atomic_load_explicit(&p->door.keeper, memory_order_relaxed);
+	return keeper && keeper == wf_self.id;
+}
+
 /* In and out of a port: what is grouped "under door" in it. */
 static inline void wf_port_enter(struct weft_port *p)
 {
-	if (wf_likely(p == wf_self.port))
+	if (wf_likely(wf_port_mine(p)))
 		wf_door_enter_owner(&p->door);
 	else
 		wf_door_enter_other(&p->door);
 }
 
+/* [inside] Somebody waits to come in. */
+static inline bool wf_port_wanted(struct weft_port *p)
+{
+	if (wf_likely(wf_port_mine(p)))
+		return wf_door_wanted(&p->door);
+	return atomic_load_explicit(&p->door.others.wanted, memory_order_relaxed) != 0;
+}
+
 static inline void wf_port_leave(struct weft_port *p)
 {
-	if (wf_likely(p == wf_self.port))
+	if (wf_likely(wf_port_mine(p)))
 		wf_door_leave_owner(&p->door);
 	else
 		wf_door_leave_other(&p->door);

@@ -464,14 +464,12 @@ static inline void fill_apart(const struct wf_claimed *at, const void *data, siz
 	atomic_signal_fence(memory_order_seq_cst);      /* for the compiler: nothing depends on it but time */
 }
 
-/* The same to another process, by a way that this thread has used before. */
-static bool send_hot_far(weft_id to, uint64_t tag, const void *data, size_t len)
+/* Into the mailbox of another process, by a way that this thread has used before. */
+static inline __attribute__((always_inline)) bool send_by(struct wf_way *w, uint16_t who, weft_id src, uint32_t index, uint64_t tag, const void *data,
+							  size_t len)
 {
 	struct wf_claimed at;
-	struct wf_way *w;
-	uint16_t who;
 
-	w = wf_way_cached(to, &who);
 	if (wf_unlikely(!w || len > wf_budget.eager || len > WF_ARENA_MOST))
 		return false;
 	if (wf_unlikely(!atomic_load_explicit(&w->solo, memory_order_relaxed)) && ++wf_self.claims % 256 == 0)
@@ -483,15 +481,38 @@ static bool send_hot_far(weft_id to, uint64_t tag, const void *data, size_t len)
 	at.cell->kind = len > WF_BODY ? WF_ARENA : WF_INLINE;
 	at.cell->flags = 0;
 	at.cell->len = (uint32_t)len;
-	at.cell->index = WEFT_NOBODY;
-	at.cell->src = wf_self.id;
+	at.cell->index = index;
+	at.cell->src = src;
 	at.cell->tag = tag;
 	if (wf_likely(len <= WF_BODY_NEAR))
 		wf_copy_small(at.cell->body, data, len);
 	else if (len <= WF_BODY)
 		memcpy(at.cell->body, data, WF_BODY_NEAR);
 	wf_way_publish(w, &at);
+	return true;
+}
+
+static bool send_hot_far(weft_id to, uint64_t tag, const void *data, size_t len)
+{
+	uint16_t who;
+	struct wf_way *w = wf_way_cached(to, &who);
+
+	if (!send_by(w, who, wf_self.id, WEFT_NOBODY, tag, data, len))
+		return false;
 	wf_count_sent(wf_self.port, len);
+	return true;
+}
+
+/* From a context's port to a member of it in another process. */
+static bool send_hot_at(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len)
+{
+	uint16_t who;
+	struct wf_way *w = wf_way_cached_at(from, to, &who);
+
+	if (wf_unlikely(tag == WEFT_ANY_TAG || from->proto || atomic_load_explicit(&from->broken, memory_order_relaxed)) ||
+	    !send_by(w, who, atomic_load_explicit(&from->id, memory_order_relaxed), from->index, tag, data, len))
+		return false;
+	wf_count_sent(from, len);
 	return true;
 }
 
@@ -598,7 +619,8 @@ int weft_send_post(struct weft_port *from, const struct weft_op *theirs, struct 
 
 	if (wf_unlikely(r < 0))
 		return r;
-	if (wf_likely(!from && wf_op_plain(theirs)) && send_hot(theirs->peer, theirs->tag, theirs->data, theirs->len)) {
+	if (wf_likely(wf_op_plain(theirs, 0)) && (from ? theirs->peer >> 52 == 0xfff && send_hot_at(from, theirs->peer, theirs->tag, theirs->data, theirs->len) :
+						       send_hot(theirs->peer, theirs->tag, theirs->data, theirs->len))) {
 		if (ret_req)
 			*ret_req = NULL;
 		return WEFT_DONE;
@@ -688,7 +710,7 @@ int weft_send(struct weft_port *from, weft_id to, uint64_t tag, const void *data
 		return r;
 	if (wf_unlikely(wf_self.in_callback))
 		return weft_fail(-EDEADLK, "weft_send inside a callback: use weft_send_post");
-	if (wf_likely(!from && data) && send_hot(to, tag, data, len))
+	if (wf_likely(data != NULL) && (from ? to >> 52 == 0xfff && send_hot_at(from, to, tag, data, len) : send_hot(to, tag, data, len)))
 		return 0;
 	return send_slow(from ? from : wf_self.port, to, tag, data, len, until);
 }

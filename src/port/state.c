@@ -26,8 +26,8 @@ static void add_port(struct weft_port *p, void *arg)
 	struct weft_stats *s = arg;
 
 	wf_port_enter(p);
-	s->sent += get(&p->sent);
-	s->bytes_sent += get(&p->sent_bytes);
+	s->sent += get(&p->sent) + get(&p->own_sent);
+	s->bytes_sent += get(&p->sent_bytes) + get(&p->own_sent_bytes);
 	s->ready_missed += get(&p->ready_missed);
 	s->lost += get(&p->lost);               /* a port counts its own too: see weft_stats_get */
 	s->wakes += get(&p->wakes);

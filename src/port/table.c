@@ -104,8 +104,8 @@ void wf_port_listed(struct weft_port *p, bool in)
 		wf_list_del(&p->all);
 	if (!in) {
 		gone.lost += atomic_load_explicit(&p->lost, memory_order_relaxed);
-		gone.sent += atomic_load_explicit(&p->sent, memory_order_relaxed);
-		gone.bytes_sent += atomic_load_explicit(&p->sent_bytes, memory_order_relaxed);
+		gone.sent += atomic_load_explicit(&p->sent, memory_order_relaxed) + atomic_load_explicit(&p->own_sent, memory_order_relaxed);
+		gone.bytes_sent += atomic_load_explicit(&p->sent_bytes, memory_order_relaxed) + atomic_load_explicit(&p->own_sent_bytes, memory_order_relaxed);
 		gone.received += p->received;
 		gone.bytes_received += p->received_bytes;
 		gone.copies += p->copies;

@@ -374,7 +374,7 @@ int wf_await(struct weft_req **reqs, int n, int min, weft_time until)
 	return r;
 }
 
-/* [owner, inside] The next cell to its receive. False: nothing came, and it is not worth waiting longer here. */
+/* [inside] The next cell to its receive. False: nothing came, and it is not worth waiting longer here. */
 static inline bool next_hot_locked(struct weft_port *p, struct wf_work *work, unsigned *spins)
 {
 	struct wf_reader *rd;
@@ -389,25 +389,39 @@ static inline bool next_hot_locked(struct weft_port *p, struct wf_work *work, un
 	}
 	if (wf_unlikely(c || wf_ring_spilled(&p->ring)))
 		return wf_drain_locked(p, work) && !work->copies;
-	if (!*spins || wf_door_wanted(&p->door))
+	if (!*spins || wf_port_wanted(p))
 		return false;
 	--*spins;
 	wf_relax();
 	return true;
 }
 
+/* Where the first of these receives, if they are any: this thread's own port or a native one of a context. A request that is not over keeps its
+ * port open. */
+static struct weft_port *first_port(struct weft_req **reqs, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (reqs[i])
+			return reqs[i]->what == WF_RECV && reqs[i]->at && !reqs[i]->at->proto ? reqs[i]->at : NULL;
+	return NULL;
+}
+
 bool wf_await_hot(struct weft_req **reqs, int n)
 {
-	struct weft_port *p = wf_self.port;
+	struct weft_port *p = first_port(reqs, n);
 	struct wf_work work = { NULL };
-	unsigned spins = wf_self.abroad ? 0 : wf_spin_budget();
+	unsigned spins;
 	int i = 0;
 
+	if (!p)
+		return false;
+	spins = wf_self.abroad ? 0 : wf_spin_budget();
 	if (wf_unlikely(wf_self.abroad))
 		wf_self.abroad--;
 	wf_self.spun = true;
-	wf_door_enter_owner(&p->door);
-	wf_cool_locked();
+	wf_port_enter(p);
+	if (wf_likely(p == wf_self.port))
+		wf_cool_locked();
 	for (; i < n; i++) {
 		struct weft_req *r = reqs[i];
 
@@ -419,7 +433,7 @@ bool wf_await_hot(struct weft_req **reqs, int n)
 				goto out;
 	}
 out:
-	wf_door_leave_owner(&p->door);
+	wf_port_leave(p);
 	if (wf_unlikely(work.copies != NULL))
 		wf_work_do(p, &work);
 	return i == n;

@@ -98,6 +98,27 @@ struct wf_way *wf_way_recall(weft_id id, uint16_t *ret_who)
 	return wf_self.last_way;
 }
 
+struct wf_way *wf_way_recall_at(const struct weft_port *from, weft_id to, uint16_t *ret_who)
+{
+	weft_ctx context = atomic_load_explicit(&from->context, memory_order_relaxed);
+	struct wf_way_cache *c = wf_self.ways;
+	uint32_t i;
+	weft_id id;
+
+	if (!c || !from->members || to >> 32 != UINT64_C(0xfff) << 20 || (uint32_t)to >= from->members->count)
+		return NULL;
+	id = atomic_load_explicit(&from->members->ids[(uint32_t)to], memory_order_relaxed);     /* one that is gone is in no cache */
+	i = hash(id, context) % CACHED;
+	if (c->at[i].id != id || c->at[i].context != context)
+		return NULL;
+	wf_self.last_at.from = from;
+	wf_self.last_at.context = context;
+	wf_self.last_at.to = to;
+	wf_self.last_at.way = c->at[i].way;
+	*ret_who = wf_self.last_at.who = c->at[i].who;
+	return c->at[i].way;
+}
+
 static struct wf_way **place_locked(weft_id id, weft_ctx context)
 {
 	struct wf_way **at = &bucket[hash(id, context) % BUCKETS];
@@ -325,9 +346,14 @@ int wf_far_watch(weft_id id)
 		return 0;               /* not there yet; its death will be told */
 	if (r < 0 || !slot_lives(peer, id))
 		return -ESRCH;
-	if (!local)
-		return 0;               /* a process: the agent tells */
 	b = wf_peer_board(peer);
+	if (!local) {                   /* a process: the agent tells */
+		wf_self.watch.id = id;
+		wf_self.watch.peer = peer;
+		wf_self.watch.board = b;
+		wf_self.watch.word = atomic_load_explicit(&b->slot[0], memory_order_relaxed);
+		return 0;
+	}
 	word = atomic_load_explicit(&b->slot[local], memory_order_acquire);
 	face = wf_face_of(b, (uint32_t)(word >> 12) - 1);
 	if (!face)
@@ -360,6 +386,7 @@ static void remember(weft_id id, weft_ctx context, struct wf_way *w, uint16_t wh
 	wf_self.ways->at[i].who = who;
 	if (wf_self.last_to == id)
 		wf_self.last_to = 0;
+	wf_self.last_at.from = NULL;
 }
 
 int wf_way_find(weft_id id, weft_ctx context, const struct weft_proto *proto, struct wf_way **ret_way, uint16_t *ret_who)

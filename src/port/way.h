@@ -218,6 +218,18 @@ static inline struct wf_way *wf_way_cached(weft_id id, uint16_t *ret_who)
 	return wf_self.last_way;
 }
 
+struct wf_way *wf_way_recall_at(const struct weft_port *from, weft_id to, uint16_t *ret_who);
+
+/* The same to member @to (weft_at) of @from, in its context. */
+static inline struct wf_way *wf_way_cached_at(const struct weft_port *from, weft_id to, uint16_t *ret_who)
+{
+	if (wf_unlikely(wf_self.last_at.to != to || wf_self.last_at.from != from ||
+			wf_self.last_at.context != atomic_load_explicit(&from->context, memory_order_relaxed)))
+		return wf_way_recall_at(from, to, ret_who);
+	*ret_who = wf_self.last_at.who;
+	return wf_self.last_at.way;
+}
+
 /* [any] What a refused claim means: -ESRCH: nobody there; -EAGAIN: full, behind a backlog, or not attached; -ENOBUFS: no budget there: announce;
  * -ENOMEM; -EINTR: try again (an arena was made, or it has changed). */
 int wf_way_refused(struct wf_way *w, uint16_t who, int claim);

@@ -156,6 +156,74 @@ TEST(a_members_end_is_told_as_an_event_and_harms_nothing_else_on_another_port)
 	CHECK_EQ(tally.count, 1);
 }
 
+/* Members: this thread and two that end one after the other. */
+TEST(a_wary_port_tells_who_receives_from_anyone_that_a_member_has_ended)
+{
+	struct mate first, second;
+	struct weft_port *p = NULL;
+	struct weft_req *any = NULL, *named = NULL;
+	uint64_t v = 7, got = 0;
+
+	job_begin(0);
+	mate_start(&first);
+	mate_start(&second);
+	weft_id members[3] = { weft_self(), first.id, second.id };
+	MUST_OK(weft_port_open(WEFT(port_opts, .flags = WEFT_PORT_OWNED | WEFT_PORT_WARY, .context = weft_ctx_new(),
+				    .members = members, .count = 3), &p));
+	MUST_OK(recv_post(p, 0, WEFT_ANY, 1, &got, 8, &any));
+	MUST_OK(recv_post(p, 0, weft_at(2), 1, &got, 8, &named));
+	mate_stop(&first);
+	CHECK_EQ(weft_req_wait(&any, SOON, NULL), -ECONNRESET);
+	CHECK_EQ(weft_req_wait(&named, WEFT_NOW, NULL), -EAGAIN);
+	CHECK_EQ(weft_recv(p, WEFT_ANY, 1, &got, 8, WEFT_NOW, NULL), -EAGAIN);          /* was told */
+	CHECK_EQ(weft_probe(p, WEFT(op, .peer = WEFT_ANY, .tag = 1), weft_in(WEFT_MS), NULL, NULL), -ETIMEDOUT);
+	CHECK_OK(weft_send(p, weft_at(0), 1, &v, 8, SOON));
+	CHECK_OK(weft_recv(p, WEFT_ANY, 1, &got, 8, SOON, NULL));
+	CHECK_EQ(got, 7);
+	CHECK_OK(weft_send(p, weft_at(0), 2, &v, 8, SOON));
+	mate_stop(&second);
+	CHECK_EQ(weft_req_wait(&named, SOON, NULL), -ECONNRESET);
+	CHECK_OK(weft_recv(p, WEFT_ANY, 2, &got, 8, WEFT_NOW, NULL));                    /* what is there comes first */
+	CHECK_EQ(weft_recv(p, WEFT_ANY, 1, &got, 8, SOON, NULL), -ECONNRESET);
+	CHECK_EQ(weft_recv(p, WEFT_ANY, 1, &got, 8, SOON, NULL), -ECONNRESET);           /* nobody else is left */
+	CHECK_EQ(weft_probe(p, WEFT(op, .peer = WEFT_ANY, .tag = 1), SOON, NULL, NULL), -ECONNRESET);
+	CHECK_OK(weft_port_close(p, SOON));
+	CHECK_EQ(weft_port_open(WEFT(port_opts, .flags = WEFT_PORT_WARY), &p), -EINVAL);
+	job_end();
+}
+
+static void probe_anyone(void *arg)
+{
+	struct hearer *h = arg;
+	struct weft_port *port = NULL;
+
+	MUST_OK(weft_port_open(WEFT(port_opts, .flags = WEFT_PORT_OWNED | WEFT_PORT_WARY, .context = h->ctx,
+				    .members = h->members, .count = 3, .index = 2), &port));
+	h->result = weft_probe(port, WEFT(op, .peer = WEFT_ANY, .tag = 1), WEFT_FOREVER, NULL, NULL);
+	h->later = weft_probe(port, WEFT(op, .peer = WEFT_ANY, .tag = 1), WEFT_NOW, NULL, NULL);
+	CHECK_OK(weft_port_close(port, SOON));
+}
+
+TEST(a_wary_port_tells_a_sleeping_probe_too)
+{
+	struct mate ends, waits;
+
+	job_begin(0);
+	mate_start(&ends);
+	mate_start(&waits);
+	weft_id members[3] = { weft_self(), ends.id, waits.id };
+	struct hearer h = { weft_ctx_new(), members, 0, 1, 1 };
+	uint32_t parked = stats_of(NULL).parked;
+	mate_begin(&waits, probe_anyone, &h);
+	EVENTUALLY(stats_of(NULL).parked > parked);
+	mate_stop(&ends);
+	mate_wait(&waits);
+	CHECK_EQ(h.result, -ECONNRESET);
+	CHECK_EQ(h.later, -EAGAIN);
+	mate_stop(&waits);
+	job_end();
+}
+
 static void *tell_id_and_end(void *arg)
 {
 	*(weft_id *)arg = weft_self();

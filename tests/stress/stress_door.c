@@ -124,4 +124,65 @@ TEST(owner_and_visitors_take_turns_while_the_door_becomes_plain)
 	CHECK_EQ(come_and_go(true, doors, 30, visits_to_plain() - 30), doors);
 }
 
+/* Memory of a port that one thread opened, and that another then opens for itself: both take themselves for the owner. */
+
+static _Atomic bool stop;
+
+static void *keeper_main(void *arg)
+{
+	uint64_t id = (uintptr_t)arg, n = 0;
+
+	while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
+		bool mine = atomic_load_explicit(&door.keeper, memory_order_relaxed) == id;
+
+		if (mine)
+			wf_door_enter_owner(&door);
+		else
+			wf_door_enter_other(&door);
+		work(n++);
+		if (mine)
+			wf_door_leave_owner(&door);
+		else
+			wf_door_leave_other(&door);
+	}
+	return (void *)(uintptr_t)n;
+}
+
+TEST(whoever_opens_a_port_where_another_was_keeper_shares_a_plain_door)
+{
+	uint64_t rounds = test_scaled(300);
+
+	wf_fence_init(true);
+	for (uint64_t i = 0; i < rounds; i++) {
+		pthread_t t[3];
+		uint64_t sum = 0;
+
+		first = second = 0;
+		atomic_store(&stop, false);
+		atomic_store(&door.keeper, 0);
+		wf_door_reset(&door, false);
+		wf_door_keep(&door, 1);
+		for (uintptr_t k = 0; k < 3; k++)
+			MUST_OK(pthread_create(&t[k], NULL, keeper_main, (void *)(k + 1)));
+		for (int k = 0; k < 20; k++)
+			wf_relax();
+		wf_door_keep(&door, 2);                 /* another's: nothing changes */
+		CHECK_EQ(atomic_load(&door.keeper), 1);
+		for (int k = 0; k < 2000; k++)
+			wf_relax();
+		atomic_store(&stop, true);
+		for (int k = 0; k < 3; k++) {
+			void *n;
+
+			MUST_OK(pthread_join(t[k], &n));
+			sum += (uintptr_t)n;
+		}
+		CHECK_EQ(first, sum);
+		CHECK_EQ(first, second);
+		wf_door_reset(&door, true);             /* as for a thread of its own: never biased to it */
+		CHECK(atomic_load(&door.word) & WF_DOOR_PLAIN);
+	}
+	atomic_store(&door.keeper, 0);
+}
+
 TEST_MAIN
