@@ -22,7 +22,7 @@ bool wf_remote_brisk(struct wf_remote *r, const struct wf_brisk *b)
 {
 	struct wf_out *out = r->out[WF_STREAM_PLAIN];
 	uint64_t cost = wf_credit_cost(b->len);
-	size_t step = WF_WIRE_PAD(WF_WIRE_MSG_LEAST + b->len);
+	size_t head = WF_WIRE_MSG_LEAST + (b->context ? 8 : 0), step = WF_WIRE_PAD(head + b->len);
 	unsigned char *p;
 
 	if (wf_unlikely(!out || r->err || r->closing || r->ndests || r->ninvites || !wf_list_empty(&out->waiting)))
@@ -34,14 +34,16 @@ bool wf_remote_brisk(struct wf_remote *r, const struct wf_brisk *b)
 		return false;
 	r->used += cost;
 	wf_put64(p + step - 8, 0);              /* padding */
-	wf_wire_head(p, WF_WIRE_MSG, 0, WF_WIRE_MSG_LEAST + b->len);
+	wf_wire_head(p, WF_WIRE_MSG, b->context ? WF_WIRE_CONTEXT : 0, head + b->len);
 	wf_put32(p + 4, b->to);
 	wf_put32(p + 8, b->from);
 	wf_put32(p + 12, b->index);
 	wf_put64(p + 16, b->tag);
+	if (b->context)
+		wf_put64(p + WF_WIRE_MSG_LEAST, b->context);
 	if (b->len)
-		memcpy(p + WF_WIRE_MSG_LEAST, b->payload, b->len);
-	wf_invite_last(r, b->to, 0, out->rt.tail + step);
+		memcpy(p + head, b->payload, b->len);
+	wf_invite_last(r, b->to, b->context, out->rt.tail + step);
 	wf_out_appended(r, out, step);
 	return true;
 }
@@ -104,13 +106,13 @@ static const unsigned char *brief_head(struct wf_remote *r, const struct wf_lane
 	return p + 16;
 }
 
-/* A message whose payload is the record's body, and the last of its frames. */
-static bool brief_body(const unsigned char *p, size_t all, const struct wf_whole *w, struct wf_rmsg *m)
+/* A message whose payload is the record's body, and the last of its frames; what is @left of it is at @p. */
+static bool brief_body(const unsigned char *p, size_t left, unsigned flags, const struct wf_whole *w, struct wf_rmsg *m)
 {
-	if (all != WF_WIRE_MSG_LEAST + 16 || p[1] != (WF_WIRE_BODY | WF_WIRE_LENGTH | WF_WIRE_SEND) || !w->body)
+	if (left != 16 || flags != (WF_WIRE_BODY | WF_WIRE_LENGTH | WF_WIRE_SEND) || !w->body)
 		return false;
-	m->send = wf_get64(p + WF_WIRE_MSG_LEAST);
-	m->len = wf_get64(p + WF_WIRE_MSG_LEAST + 8);
+	m->send = wf_get64(p);
+	m->len = wf_get64(p + 8);
 	m->payload = w->body;
 	return m->send && m->len && m->len == w->body_len;
 }
@@ -123,15 +125,20 @@ static int brief_messages(const unsigned char *p, const unsigned char *end, cons
 
 	while (p < end && n < WF_ACTS && !body) {
 		struct wf_act *a = &acts->a[n++];
-		size_t left = (size_t)(end - p), all = left < WF_WIRE_MSG_LEAST ? 0 : wf_get16(p + 2);
+		size_t left = (size_t)(end - p), all = left < WF_WIRE_MSG_LEAST ? 0 : wf_get16(p + 2), head;
+		unsigned flags;
 
 		if (all < WF_WIRE_MSG_LEAST || WF_WIRE_PAD(all) > left || p[0] != WF_WIRE_MSG)
+			return 0;
+		flags = p[1] & ~(unsigned)WF_WIRE_CONTEXT;
+		head = WF_WIRE_MSG_LEAST + (flags == p[1] ? 0 : 8);
+		if (all < head)
 			return 0;
 		a->kind = WF_ACT_MSG;
 		a->err = 0;
 		a->msg = (struct wf_rmsg){ .to = wf_get32(p + 4), .from = wf_get32(p + 8), .index = wf_get32(p + 12), .tag = wf_get64(p + 16), .type = WF_WIRE_MSG,
-					   .len = all - WF_WIRE_MSG_LEAST, .payload = p + WF_WIRE_MSG_LEAST };
-		if (p[1] && !(body = brief_body(p, all, w, &a->msg)))
+					   .flags = p[1], .context = flags == p[1] ? 0 : wf_get64(p + WF_WIRE_MSG_LEAST), .len = all - head, .payload = p + head };
+		if (flags && !(body = brief_body(p + head, all - head, flags, w, &a->msg)))
 			return 0;
 		a->cost = wf_credit_cost(a->msg.len);
 		b->cost += a->cost;

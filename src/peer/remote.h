@@ -379,7 +379,7 @@ static inline bool wf_remote_due(const struct wf_remote *r, weft_time now)
 /* A short message of priority 0 to a port of the native protocol. True: it is in the stream, and over; false: nothing happened, by wf_remote_send it goes. */
 struct wf_brisk {
 	uint32_t to, from, index;
-	uint64_t tag;
+	uint64_t tag, context;          /* context 0: none */
 	const void *payload;
 	size_t len;                     /* at most WF_INLINE_MOST */
 };

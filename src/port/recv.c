@@ -148,7 +148,7 @@ static int look_for(struct weft_port *p, const void *want, const struct wf_targe
 		if (first && named(p, want))
 			*ret_lived = wf_lives(named(p, want));
 		/* What comes from another host and is large is to land where it is wanted: that has to be posted. */
-		if (until == WEFT_NOW || p->shared || !*ret_lived || (wf_hosts && t->mem->len > WF_BODY))
+		if (until == WEFT_NOW || (p->shared && !wf_port_mine(p)) || !*ret_lived || (wf_hosts && t->mem->len > WF_BODY))
 			return 0;
 		do {
 			if (!wf_linger(&w))

@@ -22,7 +22,7 @@ struct wf_route_ops {
 	void (*ended)(weft_id id);                              /* [no lock] one of this process is no more: who watches it is told */
 
 	/* [thread] A short plain message of this thread's own port. True: it has left; false: nothing happened, and the other ways say why. */
-	bool (*brisk)(weft_id to, uint64_t tag, const void *data, size_t len);
+	bool (*brisk)(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len);
 	/* [any] @o goes at once: 0, its buffer has left; -ENOBUFS: not this way; or as lives. */
 	int (*send)(struct outgoing *o);
 	/* [any] The slower way for @r, which describes it. 0, or nothing happened. */
@@ -53,7 +53,7 @@ extern const struct wf_route_ops *wf_hosts;
  * False: it is another's, or there is no room; by the port's door it goes. What the mailbox has is before what comes by the door. */
 struct wf_guest {
 	weft_id to, src;
-	uint64_t tag;
+	uint64_t tag, context;
 	const void *payload;
 	size_t len;
 	uint32_t index;

@@ -503,14 +503,28 @@ static bool send_hot_far(weft_id to, uint64_t tag, const void *data, size_t len)
 	return true;
 }
 
+/* To a member that is of another host. */
+static __attribute__((noinline)) bool send_hot_abroad_at(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len)
+{
+	weft_id id;
+
+	if (!from->members || to >> 32 != UINT64_C(0xfff) << 20 || (uint32_t)to >= from->members->count)
+		return false;
+	id = atomic_load_explicit(&from->members->ids[(uint32_t)to], memory_order_relaxed);
+	return id && !(id & WF_MEMBER_GONE) && wf_abroad(id) && wf_hosts->brisk(from, id, tag, data, len);
+}
+
 /* From a context's port to a member of it in another process. */
 static bool send_hot_at(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len)
 {
+	struct wf_way *w;
 	uint16_t who;
-	struct wf_way *w = wf_way_cached_at(from, to, &who);
 
-	if (wf_unlikely(tag == WEFT_ANY_TAG || from->proto || atomic_load_explicit(&from->broken, memory_order_relaxed)) ||
-	    !send_by(w, who, atomic_load_explicit(&from->id, memory_order_relaxed), from->index, tag, data, len))
+	if (wf_unlikely(tag == WEFT_ANY_TAG || from->proto || atomic_load_explicit(&from->broken, memory_order_relaxed)))
+		return false;
+	w = wf_way_cached_at(from, to, &who);
+	if (wf_unlikely(!w) ? !wf_hosts || !send_hot_abroad_at(from, to, tag, data, len) :
+			      !send_by(w, who, atomic_load_explicit(&from->id, memory_order_relaxed), from->index, tag, data, len))
 		return false;
 	wf_count_sent(from, len);
 	return true;
@@ -519,7 +533,7 @@ static bool send_hot_at(struct weft_port *from, weft_id to, uint64_t tag, const 
 /* The same to another host. */
 static __attribute__((noinline)) bool send_hot_abroad(weft_id to, uint64_t tag, const void *data, size_t len)
 {
-	if (!wf_hosts->brisk(to, tag, data, len))
+	if (!wf_hosts->brisk(wf_self.port, to, tag, data, len))
 		return false;
 	wf_count_sent(wf_self.port, len);
 	return true;
@@ -556,13 +570,21 @@ static inline __attribute__((always_inline)) bool send_hot(weft_id to, uint64_t 
 
 bool wf_drop_in(const struct wf_guest *g)
 {
-	struct weft_port *p = wf_self.port;
+	struct weft_port *p;
 	struct wf_cell *c;
 	uint32_t pos;
 	uint16_t who;
 
-	if (g->len > WF_BODY || !p || wf_port_find(g->to, &who) != p)
+	if (g->len > WF_BODY || !wf_self.port)
 		return false;
+	if (g->context) {
+		if (wf_route(g->to, g->context, NULL, &p, &who) < 0 || !wf_port_mine(p))
+			return false;
+	} else {
+		p = wf_port_find(g->to, &who);
+		if (p != wf_self.port)
+			return false;
+	}
 	switch (wf_ring_claim(&p->ring, who, 0, &pos, &c)) {
 	case WF_CLAIMED:
 		break;

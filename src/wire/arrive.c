@@ -238,9 +238,9 @@ static void announce(struct wf_trunk *t, const struct wf_act *a)
 
 static bool dropped_in(const struct wf_trunk *t, const struct wf_rmsg *m)
 {
-	struct wf_guest g = { .to = mine(m->to), .src = (weft_id)t->process << 32 | m->from, .tag = m->tag, .payload = m->payload, .len = (size_t)m->len, .index = m->index };
+	struct wf_guest g = { .to = mine(m->to), .src = (weft_id)t->process << 32 | m->from, .tag = m->tag, .context = m->context, .payload = m->payload, .len = (size_t)m->len, .index = m->index };
 
-	return !(m->flags & (WF_WIRE_SYNC | WF_WIRE_CONTEXT | WF_WIRE_HEAD)) && wf_drop_in(&g);
+	return !(m->flags & (WF_WIRE_SYNC | WF_WIRE_HEAD)) && wf_drop_in(&g);
 }
 
 static void message(struct wf_trunk *t, const struct wf_act *a)

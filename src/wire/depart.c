@@ -140,9 +140,10 @@ static void go(struct wf_trunk *t, const struct going *g)
 	atomic_store_explicit(&t->sent, wf_ticks(), memory_order_relaxed);
 }
 
-bool wf_depart_brisk(weft_id to, uint64_t tag, const void *data, size_t len)
+bool wf_depart_brisk(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len)
 {
-	struct wf_brisk b = { .to = (uint32_t)to, .from = (uint32_t)wf_self.id, .index = WEFT_NOBODY, .tag = tag, .payload = data, .len = len };
+	struct wf_brisk b = { .to = (uint32_t)to, .from = (uint32_t)atomic_load_explicit(&from->id, memory_order_relaxed), .index = from->index, .tag = tag,
+			      .context = atomic_load_explicit(&from->context, memory_order_relaxed), .payload = data, .len = len };
 	struct going g = { .line = NULL };
 	struct wf_trunk *t = wf_trunk_at((uint32_t)(to >> 32));
 	bool sent;

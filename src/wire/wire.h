@@ -19,7 +19,7 @@ void wf_trunk_kick(struct wf_trunk *t);
 
 /* depart.c, for the table of route.h */
 int wf_depart_lives(weft_id id);
-bool wf_depart_brisk(weft_id to, uint64_t tag, const void *data, size_t len);
+bool wf_depart_brisk(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len);
 int wf_depart_now(struct outgoing *o);
 int wf_depart(struct outgoing *o, struct weft_req *r);
 int wf_depart_cancel_locked(struct weft_req *r, int err);

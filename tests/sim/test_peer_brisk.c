@@ -44,12 +44,12 @@ static void warm(struct wf_remote *r, struct wf_lane *lane[3])
 
 static bool brisk(struct wf_remote *r, size_t len)
 {
-	return wf_remote_brisk(r, &(struct wf_brisk){ .to = 7, .from = 9, .index = 11, .tag = 0x123456789, .payload = payload, .len = len });
+	return wf_remote_brisk(r, &(struct wf_brisk){ .to = 7, .from = 9, .index = 11, .tag = 0x123456789, .context = len % 2 ? 0x55 : 0, .payload = payload, .len = len });
 }
 
 static int plain(struct wf_remote *r, size_t len)
 {
-	struct wf_rsend s = { .to = 7, .from = 9, .index = 11, .tag = 0x123456789, .len = len, .flags = WF_SEND_NOW };
+	struct wf_rsend s = { .to = 7, .from = 9, .index = 11, .tag = 0x123456789, .context = len % 2 ? 0x55 : 0, .len = len, .flags = WF_SEND_NOW };
 
 	return wf_remote_send(r, &s, WEFT_S);
 }
@@ -107,13 +107,16 @@ TEST(what_is_in_the_way_is_left_to_the_general_way)
 /* A record as its sender writes it: an acknowledgement, and @n messages. */
 static uint32_t record(const struct wf_remote *r, unsigned char *to, int n)
 {
-	struct wf_rmsg m = { .type = WF_WIRE_MSG, .to = 3, .from = 4, .index = 5, .tag = 6 };
+	struct wf_rmsg m = { .type = WF_WIRE_MSG, .to = 3, .from = 4, .index = 5, .tag = 6, .context = 0x77 };
 	uint32_t len = 32;
 
 	wf_wire_put(to, WF_WIRE_ACK, WF_STREAM_PLAIN, r->out[WF_STREAM_PLAIN]->epoch, r->out[WF_STREAM_PLAIN]->rt.sent);
 	wf_wire_put(to + 16, WF_WIRE_STREAM, WF_STREAM_PLAIN, r->in[WF_STREAM_PLAIN].epoch, r->in[WF_STREAM_PLAIN].next);
 	for (int i = 0; i < n; i++) {
-		size_t all = wf_wire_put_msg(to + len, &m, (size_t)i);
+		size_t all;
+
+		m.flags = i % 2 ? WF_WIRE_CONTEXT : 0;
+		all = wf_wire_put_msg(to + len, &m, (size_t)i);
 
 		memset(to + len + all, i, WF_WIRE_PAD((size_t)i));
 		len += (uint32_t)WF_WIRE_PAD(all + (size_t)i);

@@ -649,9 +649,9 @@ void upper_act(struct proc *p, uint32_t other, struct end *e, const struct wf_ac
 static bool sent_briskly(struct wf_remote *r, const struct mail *m, struct world *w)
 {
 	const struct wf_rsend *s = &m->s;
-	struct wf_brisk b = { .to = s->to, .from = s->from, .index = s->index, .tag = s->tag, .payload = m->mem, .len = s->len };
+	struct wf_brisk b = { .to = s->to, .from = s->from, .index = s->index, .tag = s->tag, .context = s->context, .payload = m->mem, .len = s->len };
 
-	if (s->prio || s->context || s->head_len || s->flags & ~WF_SEND_NOW || s->len > WF_INLINE_MOST)
+	if (s->prio || s->head_len || s->flags & ~WF_SEND_NOW || s->len > WF_INLINE_MOST)
 		return false;
 	return sim_random(w, 4) && wf_remote_brisk(r, &b);
 }
