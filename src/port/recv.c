@@ -253,7 +253,7 @@ static inline const char *arena_ahead(const struct wf_reader *rd)
 /* [inside] The next cell, waited for as long as a waiter spins whatever the load; NULL: none came, or somebody
  * wants to come in. Waiting inside keeps the way in off the path from a message's arrival to its receiver; the loop is
  * nothing but the look, as all else delays it. */
-static inline __attribute__((always_inline)) struct wf_cell *next_hot_locked(struct weft_port *p, weft_time until, struct wf_reader **ret_rd)
+static inline __attribute__((always_inline)) struct wf_cell *next_hot_locked(struct weft_port *p, bool own, weft_time until, struct wf_reader **ret_rd)
 {
 	struct wf_reader *r = atomic_load_explicit(&p->last, memory_order_relaxed);
 	uint32_t pos = atomic_load_explicit(&r->pos, memory_order_relaxed);
@@ -285,7 +285,7 @@ static inline __attribute__((always_inline)) struct wf_cell *next_hot_locked(str
 			wf_read_ahead(ahead + 2 * WF_LINE);
 			wf_read_ahead(ahead + 3 * WF_LINE);
 		}
-		if (wf_unlikely(wf_port_wanted(p)))
+		if (wf_unlikely(wf_port_wanted(p, own)))
 			return NULL;
 		if (wf_unlikely(others) && (spins & 7) == 0) {
 			struct wf_cell *other = wf_port_scan_locked(p, ret_rd);
@@ -298,23 +298,23 @@ static inline __attribute__((always_inline)) struct wf_cell *next_hot_locked(str
 	return NULL;
 }
 
-/* True: taken. False: not this way; nothing has changed. */
-static inline bool recv_hot(struct weft_port *p, const struct wf_head *want, void *data, size_t cap, weft_time until,
-			    struct weft_status *ret_st)
+/* True: taken. False: not this way; nothing has changed. @own: at this thread's own port. */
+static inline __attribute__((always_inline)) bool recv_hot(struct weft_port *p, bool own, const struct wf_head *want, void *data, size_t cap,
+							   weft_time until, struct weft_status *ret_st)
 {
 	struct wf_reader *rd;
 	struct wf_cell *c;
 	bool taken = false;
 
-	wf_port_enter(p);
-	if (wf_likely(p == wf_self.port))
+	wf_port_enter_hot(p, own);
+	if (own)
 		wf_cool_locked();
-	if (wf_likely(!(p->native.wants | p->native.arrivals) && !p->closing)) {
-		c = next_hot_locked(p, until, &rd);
+	if (wf_likely(!(p->native.wants | p->native.arrivals) && (own || !p->closing))) {
+		c = next_hot_locked(p, own, until, &rd);
 		taken = c && (take_hot_locked(p, rd, c, want, data, cap, ret_st) ||
 			      (rd->starved && take_arena_locked(p, rd, c, want, data, cap, ret_st)));
 	}
-	wf_port_leave(p);
+	wf_port_leave_hot(p, own);
 	return taken;
 }
 
@@ -329,6 +329,12 @@ static inline bool recv_hot_at(const struct weft_port *p, weft_id from, weft_id 
 		return false;
 	*ret_src = atomic_load_explicit(&p->members->ids[(uint32_t)from], memory_order_relaxed);
 	return !(*ret_src & WF_MEMBER_GONE);
+}
+
+static __attribute__((noinline)) bool recv_hot_there(struct weft_port *p, weft_id from, struct wf_head want, void *data, size_t cap, weft_time until,
+						     struct weft_status *ret_st)
+{
+	return recv_hot_at(p, from, &want.src) && recv_hot(p, false, &want, data, cap, until, ret_st);
 }
 
 WF_SLOW static int recv_slow(struct weft_port *at, weft_id from, struct wf_head want, void *data, size_t cap, weft_time until,
@@ -368,8 +374,8 @@ int weft_recv(struct weft_port *at, weft_id from, uint64_t tag, void *data, size
 		return r;
 	if (wf_unlikely(!data && cap))
 		return weft_fail(-EINVAL, "data is NULL with a length");
-	if (wf_likely(at == wf_self.port ? from && (from >> 52 != 0xfff || from == WEFT_ANY) : recv_hot_at(at, from, &want.src)) &&
-	    recv_hot(at, &want, data, cap, until, ret_st))
+	if (at != wf_self.port ? recv_hot_there(at, from, want, data, cap, until, ret_st) :
+				 from && (from >> 52 != 0xfff || from == WEFT_ANY) && recv_hot(at, true, &want, data, cap, until, ret_st))
 		return 0;
 	return recv_slow(at, from, want, data, cap, until, ret_st);
 }
@@ -394,7 +400,7 @@ static inline bool recv_buf_hot(struct weft_port *p, const struct wf_head *want,
 
 	wf_door_enter_owner(&p->door);
 	wf_cool_locked();
-	c = p->native.wants | p->native.arrivals ? NULL : next_hot_locked(p, until, &rd);
+	c = p->native.wants | p->native.arrivals ? NULL : next_hot_locked(p, true, until, &rd);
 	if (c && cell_flown(rd, c, &w, &f) && wf_matches(want, w.src, w.tag) && wf_buf_land(rd->process, &f, w.len, ret_buf) == 0) {
 		wf_user_acquires(&p->ring);
 		if (ret_st)
@@ -594,7 +600,8 @@ static inline struct weft_req *post_plain_locked(struct weft_port *p, const stru
 /* The hot path: plain memory, a handle. What has arrived goes to the receives posted before, the first cell they do not take is compared with this
  * one. (Posting without that look, where others wait already, was slower: the work is then all left for the wait.) WEFT_DONE: that was it; 0: posted;
  * -EINTR: not this way. */
-static inline int post_hot(struct weft_port *p, const struct weft_op *op, struct weft_req **ret_req, struct weft_status *ret_st)
+static inline __attribute__((always_inline)) int post_hot(struct weft_port *p, bool own, const struct weft_op *op, struct weft_req **ret_req,
+							  struct weft_status *ret_st)
 {
 	struct wf_head want = { .src = op->peer, .tag = op->tag, .ignore = op->tag == WEFT_ANY_TAG ? UINT64_MAX : op->ignore };
 	struct weft_req *r = NULL;
@@ -602,11 +609,10 @@ static inline int post_hot(struct weft_port *p, const struct weft_op *op, struct
 	struct wf_cell *c;
 	bool taken = false;
 
-	if (wf_unlikely(p->limit) || (wf_likely(p == wf_self.port) ? !op->peer || (op->peer >> 52 == 0xfff && op->peer != WEFT_ANY) :
-									!recv_hot_at(p, op->peer, &want.src)))
+	if (wf_unlikely(p->limit || (own ? !op->peer || (op->peer >> 52 == 0xfff && op->peer != WEFT_ANY) : !recv_hot_at(p, op->peer, &want.src))))
 		return -EINTR;
-	wf_port_enter(p);
-	if (wf_likely(!p->native.arrivals && !wf_ring_spilled(&p->ring) && !p->closing)) {
+	wf_port_enter_hot(p, own);
+	if (wf_likely(!p->native.arrivals && !wf_ring_spilled(&p->ring) && (own || !p->closing))) {
 		while ((c = wf_port_next_locked(p, &rd)) != NULL) {
 			if (!p->native.wants) {
 				taken = take_hot_locked(p, rd, c, &want, op->data, op->len, ret_st);
@@ -620,11 +626,16 @@ static inline int post_hot(struct weft_port *p, const struct weft_op *op, struct
 		if (!c)
 			r = post_plain_locked(p, op, &want);
 	}
-	wf_port_leave(p);
+	wf_port_leave_hot(p, own);
 	if (!taken && !r)
 		return -EINTR;
 	*ret_req = r;
 	return taken ? WEFT_DONE : 0;
+}
+
+static __attribute__((noinline)) int post_hot_there(struct weft_port *p, const struct weft_op *op, struct weft_req **ret_req, struct weft_status *ret_st)
+{
+	return wf_may_receive(p) < 0 ? -EINTR : post_hot(p, false, op, ret_req, ret_st);
 }
 
 WF_SLOW static int recv_post_slow(struct weft_port *at, const struct weft_op *theirs, struct weft_req **ret_req,
@@ -666,8 +677,8 @@ int weft_recv_post(struct weft_port *at, const struct weft_op *theirs, struct we
 
 	if (wf_unlikely(r < 0))
 		return r;
-	if (wf_likely(ret_req && wf_op_plain(theirs, WEFT_TRUNCATE) && (!at || wf_may_receive(at) == 0))) {
-		r = post_hot(at ? at : wf_self.port, theirs, ret_req, ret_st);
+	if (wf_likely(ret_req && wf_op_plain(theirs, WEFT_TRUNCATE))) {
+		r = at ? post_hot_there(at, theirs, ret_req, ret_st) : post_hot(wf_self.port, true, theirs, ret_req, ret_st);
 		if (wf_likely(r != -EINTR))
 			return r;
 	}

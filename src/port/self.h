@@ -64,20 +64,37 @@ static inline void wf_port_enter(struct weft_port *p)
 		wf_door_enter_other(&p->door);
 }
 
-/* [inside] Somebody waits to come in. */
-static inline bool wf_port_wanted(struct weft_port *p)
-{
-	if (wf_likely(wf_port_mine(p)))
-		return wf_door_wanted(&p->door);
-	return atomic_load_explicit(&p->door.others.wanted, memory_order_relaxed) != 0;
-}
-
 static inline void wf_port_leave(struct weft_port *p)
 {
 	if (wf_likely(wf_port_mine(p)))
 		wf_door_leave_owner(&p->door);
 	else
 		wf_door_leave_other(&p->door);
+}
+
+/* The same for the hot paths, which know at compile time whether it is the thread's own port (@own). */
+static inline void wf_port_enter_hot(struct weft_port *p, bool own)
+{
+	if (own)
+		wf_door_enter_owner(&p->door);
+	else
+		wf_port_enter(p);
+}
+
+static inline void wf_port_leave_hot(struct weft_port *p, bool own)
+{
+	if (own)
+		wf_door_leave_owner(&p->door);
+	else
+		wf_port_leave(p);
+}
+
+/* [inside] Somebody waits to come in. */
+static inline bool wf_port_wanted(struct weft_port *p, bool own)
+{
+	if (own || wf_port_mine(p))
+		return wf_door_wanted(&p->door);
+	return atomic_load_explicit(&p->door.others.wanted, memory_order_relaxed) != 0;
 }
 
 static inline void wf_assert_inside(struct weft_port *p)

@@ -375,7 +375,7 @@ int wf_await(struct weft_req **reqs, int n, int min, weft_time until)
 }
 
 /* [inside] The next cell to its receive. False: nothing came, and it is not worth waiting longer here. */
-static inline bool next_hot_locked(struct weft_port *p, struct wf_work *work, unsigned *spins)
+static inline __attribute__((always_inline)) bool next_hot_locked(struct weft_port *p, bool own, struct wf_work *work, unsigned *spins)
 {
 	struct wf_reader *rd;
 	struct wf_cell *c = wf_port_next_locked(p, &rd);
@@ -389,38 +389,25 @@ static inline bool next_hot_locked(struct weft_port *p, struct wf_work *work, un
 	}
 	if (wf_unlikely(c || wf_ring_spilled(&p->ring)))
 		return wf_drain_locked(p, work) && !work->copies;
-	if (!*spins || wf_port_wanted(p))
+	if (!*spins || wf_port_wanted(p, own))
 		return false;
 	--*spins;
 	wf_relax();
 	return true;
 }
 
-/* Where the first of these receives, if they are any: this thread's own port or a native one of a context. A request that is not over keeps its
- * port open. */
-static struct weft_port *first_port(struct weft_req **reqs, int n)
+/* All of @reqs that are received at @p, which is this thread's own port (@own) or one of a context: true if that is all, and they are over. */
+static inline __attribute__((always_inline)) bool await_at(struct weft_port *p, bool own, struct weft_req **reqs, int n)
 {
-	for (int i = 0; i < n; i++)
-		if (reqs[i])
-			return reqs[i]->what == WF_RECV && reqs[i]->at && !reqs[i]->at->proto ? reqs[i]->at : NULL;
-	return NULL;
-}
-
-bool wf_await_hot(struct weft_req **reqs, int n)
-{
-	struct weft_port *p = first_port(reqs, n);
 	struct wf_work work = { NULL };
-	unsigned spins;
+	unsigned spins = wf_self.abroad ? 0 : wf_spin_budget();
 	int i = 0;
 
-	if (!p)
-		return false;
-	spins = wf_self.abroad ? 0 : wf_spin_budget();
 	if (wf_unlikely(wf_self.abroad))
 		wf_self.abroad--;
 	wf_self.spun = true;
-	wf_port_enter(p);
-	if (wf_likely(p == wf_self.port))
+	wf_port_enter_hot(p, own);
+	if (own)
 		wf_cool_locked();
 	for (; i < n; i++) {
 		struct weft_req *r = reqs[i];
@@ -429,14 +416,30 @@ bool wf_await_hot(struct weft_req **reqs, int n)
 			continue;
 		/* relaxed: whoever ends a request here is inside the door, as we are now: D1, D2. */
 		while (!atomic_load_explicit(&r->over, memory_order_relaxed))
-			if (r->what != WF_RECV || r->at != p || !next_hot_locked(p, &work, &spins))
+			if (r->what != WF_RECV || r->at != p || !next_hot_locked(p, own, &work, &spins))
 				goto out;
 	}
 out:
-	wf_port_leave(p);
+	wf_port_leave_hot(p, own);
 	if (wf_unlikely(work.copies != NULL))
 		wf_work_do(p, &work);
 	return i == n;
+}
+
+/* Where the first of these is received, if it is at a native port of a context. A request that is not over keeps its port open; one that is tells of
+ * one that may be another's by now, which can be visited and has nothing of ours. */
+static __attribute__((noinline)) bool await_there(struct weft_req **reqs, int n)
+{
+	struct weft_req *r = reqs[0];
+
+	return r->what == WF_RECV && r->at && !r->at->proto && await_at(r->at, false, reqs, n);
+}
+
+bool wf_await_hot(struct weft_req **reqs, int n)
+{
+	if (wf_unlikely(reqs[0] && reqs[0]->at != wf_self.port))
+		return await_there(reqs, n);
+	return await_at(wf_self.port, true, reqs, n);
 }
 
 /* A cancelled thread's operation ends with it. */
