@@ -5,6 +5,7 @@
 #include <weft/base.h>
 #include <weft/buf.h>
 #include <weft/id.h>
+#include <weft/job.h>
 #include <weft/msg.h>
 #include <weft/port.h>
 #include <weft/req.h>

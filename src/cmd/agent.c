@@ -2,7 +2,8 @@
  *
  * WORKING   until every started program has ended, or something ends the job.
  * ENDING    what is left was asked to end (SIGTERM) and has END_GRACE for it.
- * KILLING   what is left is killed, again every KILL_AGAIN, until nothing is.
+ * KILLING   what is left is killed, again every KILL_AGAIN, until nothing is. A process that aborts the job leads here
+ *           at once.
  *
  * Processes are served in all three. If the launcher is gone there is nobody to be kind to: everything is killed at once.
  */
@@ -185,6 +186,23 @@ static void kill_again(struct agent *a, int64_t now)
 	}
 	a->deadline = now + KILL_AGAIN;
 	signal_all(a, SIGKILL);
+}
+
+/* What the process says of how the job ends counts more than who has failed before. A job that is ending already is
+ * ended faster. */
+void agent_abort(struct agent *a, const struct place *by, int code, const char *why)
+{
+	if (a->aborted)
+		return;
+	a->aborted = true;
+	agent_say(a, "rank %u ended the job with %d%s%s", by->number - 1, code, *why ? ": " : "", why);
+	if (a->phase == WORKING) {
+		a->failed = true;
+		a->code = code;
+		a->phase = ENDING;
+	}
+	if (a->phase == ENDING)
+		kill_again(a, now_ns());
 }
 
 static _Noreturn void launcher_gone(void)

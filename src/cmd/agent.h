@@ -32,7 +32,8 @@ struct place {
 	enum stage stage;
 
 	pid_t main;                     /* what was started; 0: not started, or reaped */
-	int exec_error;                 /* why it could not be executed */
+	int exec_error;                 /* why it could not be executed, */
+	const char *exec_what;          /* and what could not be: the program, or its directory */
 
 	pid_t pid;                      /* who joined; may be main */
 	int pidfd;                      /* of it, where it is not main; else -1 */
@@ -67,6 +68,7 @@ struct agent {
 	unsigned segments, segments_most;       /* descriptors kept for processes; the rest is for joining */
 	int code;                       /* of the first that failed */
 	bool failed, stopped;           /* stopped: the user stopped the job */
+	bool aborted;                   /* a process has ended the job */
 	int64_t interrupted;            /* until then ends are no news: a signal was forwarded that ends programs */
 
 	enum { WORKING, ENDING, KILLING } phase;
@@ -85,6 +87,7 @@ enum source { FROM_CONTROL, FROM_SIGNALS, FROM_DOOR, FROM_CALLS, FROM_NOTES, FRO
 void agent_say(struct agent *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void agent_remark(struct agent *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));     /* only with -v */
 void agent_end(struct agent *a, int code);              /* ends the job; the first code that is not 0 stays */
+void agent_abort(struct agent *a, const struct place *by, int code, const char *why);       /* ends it at once: @by wants that */
 int agent_watch(struct agent *a, int fd, enum source from, uint32_t number);
 void fd_close(int *fd);
 
@@ -95,6 +98,7 @@ void start_errors(struct agent *a);                     /* reads why programs co
 /* desk.c: frames of processes */
 void desk_door(struct agent *a, struct place *p);
 void desk_call(struct agent *a, struct place *p);
+void desk_last_words(struct agent *a, struct place *p); /* its link is about to be closed */
 
 /* news.c: who is told what */
 enum { MARK_ASKED = 16, MARK_ACTED = 32 };              /* besides a bit per kind of notice: 1 << kind - 1 */

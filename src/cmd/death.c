@@ -23,8 +23,10 @@ static bool kill_joined(struct place *p)
 	return p->main && p->main == p->pid && kill(p->main, SIGKILL) == 0;
 }
 
-static void link_close(struct place *p)
+static void link_close(struct agent *a, struct place *p)
 {
+	if (p->stage == STAGE_IN)
+		desk_last_words(a, p);
 	fd_close(&p->calls);
 	fd_close(&p->notes);
 	p->writing = false;
@@ -60,7 +62,7 @@ static bool has_execed(const struct place *p)
 
 void death_link(struct agent *a, struct place *p)
 {
-	link_close(p);
+	link_close(a, p);
 	if (p->stage != STAGE_IN)
 		return;
 	if (has_execed(p)) {
@@ -76,14 +78,14 @@ void death_nonsense(struct agent *a, struct place *p, const char *what)
 	if (p->stage != STAGE_IN)
 		return;
 	agent_say(a, "process %u (pid %d) sent %s and is killed", p->number, (int)p->pid, what);
-	link_close(p);
+	link_close(a, p);
 	begin_dying(a, p);
 }
 
 static void joined_ended(struct agent *a, struct place *p, int status)
 {
 	fd_close(&p->pidfd);
-	link_close(p);
+	link_close(a, p);
 	if (p->stage == STAGE_IN || p->stage == STAGE_DYING)
 		news_gone(a, p, status, false);
 }
@@ -106,7 +108,7 @@ static void main_failed(struct agent *a, struct place *p, pid_t pid, int status)
 
 	if (p->exec_error) {
 		if (!a->failed)
-			agent_say(a, "%s: %s", a->run->argv[0], strerror(p->exec_error));
+			agent_say(a, "%s: %s", p->exec_what, strerror(p->exec_error));
 		agent_end(a, code);
 		return;
 	}

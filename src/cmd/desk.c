@@ -4,6 +4,7 @@
  * nonsense, and who sends that through a link is killed. One frame is taken per turn of the loop, so that nobody
  * who calls without end keeps the others waiting. Every call is answered before the next frame is looked at.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -20,6 +21,7 @@
 #include "job/frames.h"
 
 #define REPLY_TRIES 1000        /* of an answer that finds no memory, a millisecond apart */
+#define LAST_FRAMES 1024        /* more than a socket holds */
 
 /* The loop comes again. */
 static bool try_again(ssize_t n)
@@ -337,6 +339,21 @@ static void call_bye(struct agent *a, struct place *p)
 	news_gone(a, p, 0, true);
 }
 
+/* True: it was an abort, and that was it. The words are a stranger's and go to a terminal. */
+static bool abort_taken(struct agent *a, const struct place *p, const struct wf_frame_abort *f, ssize_t n)
+{
+	char words[WF_ABORT_WORDS];
+	size_t i;
+
+	if (n != (ssize_t)sizeof(*f) || f->what != WF_CALL_ABORT)
+		return false;
+	for (i = 0; i < sizeof(words) - 1 && f->words[i]; i++)
+		words[i] = iscntrl((unsigned char)f->words[i]) ? '?' : f->words[i];
+	words[i] = 0;
+	agent_abort(a, p, wf_abort_code(f->code), words);
+	return true;
+}
+
 /* NULL, or what is wrong with @c. */
 static const char *wrong(struct agent *a, const struct wf_frame_call *c, const struct wf_parcel *parcel)
 {
@@ -386,9 +403,29 @@ static void serve(struct agent *a, struct place *p, const struct wf_frame_call *
 	}
 }
 
+union frame {
+	struct wf_frame_call call;
+	struct wf_frame_abort abort;
+};
+
+/* Who aborted the job and was not killed for a second has ended by itself: its word still counts. */
+void desk_last_words(struct agent *a, struct place *p)
+{
+	union frame frame;
+	struct wf_parcel parcel;
+	ssize_t n = 1;
+
+	for (unsigned i = 0; i < LAST_FRAMES && n > 0 && p->calls >= 0; i++) {
+		n = wf_parcel_recv(p->calls, &frame, sizeof(frame), &parcel, MSG_DONTWAIT);
+		wf_parcel_drop(&parcel);
+		if (!parcel.cut)
+			abort_taken(a, p, &frame.abort, n);
+	}
+}
+
 void desk_call(struct agent *a, struct place *p)
 {
-	struct wf_frame_call frame;
+	union frame frame;
 	struct wf_parcel parcel;
 	ssize_t n = wf_parcel_recv(p->calls, &frame, sizeof(frame), &parcel, MSG_DONTWAIT);
 	const char *what;
@@ -400,10 +437,12 @@ void desk_call(struct agent *a, struct place *p)
 		death_link(a, p);
 		return;
 	}
-	what = n != (ssize_t)sizeof(frame) || parcel.cut ? "a frame of another size" : wrong(a, &frame, &parcel);
+	if (!parcel.cut && !parcel.count && !parcel.lost && abort_taken(a, p, &frame.abort, n))
+		return;
+	what = n != (ssize_t)sizeof(frame.call) || parcel.cut ? "a frame of another size" : wrong(a, &frame.call, &parcel);
 	if (what)
 		death_nonsense(a, p, what);
 	else
-		serve(a, p, &frame, &parcel);
+		serve(a, p, &frame.call, &parcel);
 	wf_parcel_drop(&parcel);
 }

@@ -5,10 +5,8 @@
  */
 #include "run.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,12 +19,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <weft/base.h>
-
 #include "job/frames.h"
 #include "streams.h"
 #include "tree.h"
-#include "wire/hosts.h"
 
 #define SECOND_INT (5 * SECOND) /* a second SIGINT within this time kills */
 #define KILL_MS 5000
@@ -63,185 +58,6 @@ void files_raise(struct rlimit *ret_was)
 	most = *ret_was;
 	most.rlim_cur = most.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &most);
-}
-
-/* The command line */
-
-static const char usage[] =
-	"weft run [OPTIONS] PROGRAM [ARGUMENTS]\n"
-	"  -n N               so many processes, 1 to 1024 (1)\n"
-	"  --hosts A:2,B:2    the job is on several hosts, so many processes on each; this command starts those\n"
-	"  --host I           of one of them, counted from 0; the others are started there likewise\n"
-	"  --ports P[-Q]      where they listen: the first process of a host on port P, the next on P + 1 ..., none beyond Q (7700)\n"
-	"  --key FILE         64 hexadecimal digits, private to its owner, the same on all hosts\n"
-	"  -l, --label        put [rank] before every line of output\n"
-	"  --timeout S        end the job after S seconds\n"
-	"  --stop-limit S     kill a process that was stopped for S seconds (never)\n"
-	"  --kill-on-fail     end the job when a process fails (the others go on)\n"
-	"  -v, --verbose      say who joins, leaves and ends\n"
-	"  -h, --help         this\n";
-
-static void options_default(struct run *run)
-{
-	memset(run, 0, sizeof(*run));
-	run->count = run->total = 1;
-	run->ports = 7700;
-	run->ports_last = 65535;
-}
-
-/* Seconds above 0; a negative number: that is none. */
-static double seconds(const char *text)
-{
-	char *end;
-	double s = strtod(text, &end);
-
-	return *text && !*end && s > 0 && s <= 1e9 ? s : -1;
-}
-
-static bool count_read(const char *text, unsigned *ret_count)
-{
-	char *end;
-	long n;
-
-	errno = 0;
-	n = strtol(text, &end, 10);
-	if (!*text || *end || errno || n < 1 || n > RUN_MOST)
-		return false;
-	*ret_count = (unsigned)n;
-	return true;
-}
-
-/* A port, or the first and the last of several. */
-static bool ports_read(const char *text, struct run *run)
-{
-	char *end = NULL;
-	unsigned long first = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : 0, last = 65535;
-
-	if (end && *end == '-' && isdigit((unsigned char)end[1]))
-		last = strtoul(end + 1, &end, 10);
-	if (!end || *end || first < 1 || first > last || last > 65535)
-		return false;
-	run->ports = (unsigned)first;
-	run->ports_last = (unsigned)last;
-	return true;
-}
-
-static bool host_read(const char *text, unsigned *ret_host)
-{
-	char *end = NULL;
-	unsigned long n = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : 0;
-
-	*ret_host = (unsigned)n;
-	return end && !*end && n < RUN_MOST;
-}
-
-/* Which of the job's processes are this host's. */
-static bool hosts_read(struct run *run)
-{
-	static struct wf_hosts_map map;
-
-	if (wf_hosts_parse(run->hosts, run->ports, &map) < 0) {
-		fprintf(stderr, "weft run: %s\n", weft_last_error());
-		return false;
-	}
-	for (unsigned i = 0; i < map.hosts; i++)
-		if (map.host[i].count > run->ports_last - run->ports + 1) {
-			fprintf(stderr, "weft run: --ports: there are %u, and %s has %u processes\n", run->ports_last - run->ports + 1, map.host[i].address,
-				map.host[i].count);
-			return false;
-		}
-	if (run->host >= map.hosts || wf_hosts_count(&map) > RUN_MOST || !run->key) {
-		fprintf(stderr, "weft run: %s\n", !run->key ? "--hosts wants --key too" :
-					       run->host >= map.hosts ? "--host: there are not so many" : "too many processes");
-		return false;
-	}
-	run->first = map.host[run->host].first - 1;
-	run->count = map.host[run->host].count;
-	run->total = wf_hosts_count(&map);
-	return true;
-}
-
-/* -1: go on; else the exit code. */
-static int options_read(struct run *run, int argc, char **argv)
-{
-	enum { TIMEOUT = 256, STOP_LIMIT, KILL_ON_FAIL, HOSTS, HOST, PORTS, KEY };
-	static const struct option known[] = {
-		{ "hosts", required_argument, NULL, HOSTS },
-		{ "host", required_argument, NULL, HOST },
-		{ "ports", required_argument, NULL, PORTS },
-		{ "key", required_argument, NULL, KEY },
-		{ "label", no_argument, NULL, 'l' },
-		{ "timeout", required_argument, NULL, TIMEOUT },
-		{ "stop-limit", required_argument, NULL, STOP_LIMIT },
-		{ "kill-on-fail", no_argument, NULL, KILL_ON_FAIL },
-		{ "verbose", no_argument, NULL, 'v' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	int option;
-
-	options_default(run);
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, "+:n:lvh", known, NULL)) >= 0) {
-		switch (option) {
-		case 'n':
-			if (count_read(optarg, &run->count))
-				break;
-			fprintf(stderr, "weft run: -n %s: a job has 1 to %d processes\n", optarg, RUN_MOST);
-			return CODE_USAGE;
-		case HOSTS:
-			run->hosts = optarg;
-			break;
-		case HOST:
-			if (host_read(optarg, &run->host))
-				break;
-			fprintf(stderr, "weft run: --host %s: not a number of a host\n", optarg);
-			return CODE_USAGE;
-		case PORTS:
-			if (ports_read(optarg, run))
-				break;
-			fprintf(stderr, "weft run: --ports %s: not a port number, nor two of them as in 7700-7799\n", optarg);
-			return CODE_USAGE;
-		case KEY:
-			run->key = optarg;
-			break;
-		case 'l':
-			run->label = true;
-			break;
-		case 'v':
-			run->verbose = true;
-			break;
-		case KILL_ON_FAIL:
-			run->kill_on_fail = true;
-			break;
-		case TIMEOUT:
-		case STOP_LIMIT: {
-			double s = seconds(optarg);
-
-			*(option == TIMEOUT ? &run->timeout : &run->stop_limit) = s;
-			if (s > 0)
-				break;
-			fprintf(stderr, "weft run: %s: not a time in seconds\n", optarg);
-			return CODE_USAGE;
-		}
-		case 'h':
-			fputs(usage, stdout);
-			return 0;
-		case ':':
-			fprintf(stderr, "weft run: %s wants a value (weft run --help)\n", argv[optind - 1]);
-			return CODE_USAGE;
-		default:
-			fprintf(stderr, "weft run: %s: no such option (weft run --help)\n", argv[optind - 1]);
-			return CODE_USAGE;
-		}
-	}
-	run->argv = argv + optind;
-	if (run->hosts ? !hosts_read(run) : (run->total = run->count, false))
-		return CODE_USAGE;
-	if (run->argv[0])
-		return -1;
-	fprintf(stderr, "weft run: which program? (weft run --help)\n");
-	return CODE_USAGE;
 }
 
 /* The agent is gone or must go: nothing may be left. */
@@ -454,7 +270,7 @@ static int launch(struct launcher *l)
 int run_main(int argc, char **argv)
 {
 	static struct launcher l;
-	int r = options_read(&l.run, argc, argv);
+	int r = run_options(&l.run, argc, argv);
 
 	if (r >= 0)
 		return r;

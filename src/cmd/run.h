@@ -1,6 +1,7 @@
 /* run.h - `weft run`: what its two processes have in common.
  *
- *   launcher   what the user started: the terminal, signals, standard streams, the exit code      run.c, streams.c
+ *   launcher   what the user started: the terminal, signals, standard streams, the exit code      run.c, options.c,
+ *      |                                                                                        streams.c
  *      |  control: a socket pair; either end's closing says that the other is gone
  *   agent      its child, in a session of its own: starts the processes, knows who is who,        agent.c, start.c, desk.c,
  *      |       passes descriptors, decides deaths, cleans up                                      news.c, death.c
@@ -22,6 +23,15 @@
 
 enum { CODE_FAULT = 1, CODE_USAGE = 2, CODE_TIMEOUT = 124, CODE_NOEXEC = 126, CODE_NOTFOUND = 127 };
 
+/* A program of the job, and the ranks that run it. */
+struct part {
+	unsigned first, count;
+	char **argv;                    /* the program and its arguments */
+	char **env;                     /* NAME=VALUE, so many; owned, the texts not */
+	size_t env_count;
+	const char *wdir;               /* NULL: where the command was called */
+};
+
 /* What the command line and the surroundings say; constant once the agent is forked. */
 struct run {
 	unsigned count;                 /* here */
@@ -31,7 +41,8 @@ struct run {
 	unsigned ports, ports_last;     /* where processes are reached from other hosts */
 	bool label, verbose, kill_on_fail;
 	double timeout, stop_limit;     /* seconds; 0: none */
-	char **argv;                    /* the program and its arguments */
+	struct part *parts;             /* in the order of their ranks, with none between them */
+	unsigned part_count;
 
 	sigset_t mask;                  /* as this command found them: processes get them back */
 	bool pipe_ignored;
@@ -47,6 +58,7 @@ struct run {
 #define CONTROL_LINE 512
 
 int run_main(int argc, char **argv);
+int run_options(struct run *run, int argc, char **argv);        /* -1: go on; else the exit code */
 _Noreturn void agent_main(const struct run *run);
 
 /* Raises the limit of descriptors as far as allowed; what it was goes to @ret_was. */

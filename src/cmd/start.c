@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,17 @@
 struct exec_error {
 	uint32_t number;
 	int error;
+	bool wdir;              /* its directory is why */
 };
+
+static const struct part *part_of(const struct run *run, unsigned index)
+{
+	const struct part *part = run->parts;
+
+	while (run->first + index >= part->first + part->count)
+		part++;
+	return part;
+}
 
 static int set_number(const char *name, unsigned value)
 {
@@ -62,27 +73,48 @@ static int set_hosts(const struct run *run)
 	return setenv("WEFT_HOSTS", run->hosts, 1) == 0 && setenv("WEFT_KEY", run->key, 1) == 0 ? set_number("WEFT_PORTS", run->ports) : -1;
 }
 
+/* What the user asked for first: it does not get in the way of what weft needs. */
+/* What the job may use of this host: every process is told the same, whatever it is bound to later. */
+static unsigned cores(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned)CPU_COUNT(&set) : (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+static int set_environment(const struct run *run, const struct part *part, unsigned index, int door)
+{
+	for (size_t i = 0; i < part->env_count; i++)
+		if (putenv(part->env[i]) != 0)
+			return -1;
+	if (set_number("WEFT_RANK", run->first + index) < 0 || set_number("WEFT_SIZE", run->total) < 0 ||
+	    set_number("WEFT_APPNUM", (unsigned)(part - run->parts)) < 0 || set_number("WEFT_CORES", cores()) < 0)
+		return -1;
+	return set_hosts(run) == 0 ? set_door(door) : -1;
+}
+
 /* In the child, between fork and exec. */
 static _Noreturn void become(struct agent *a, unsigned index, int door, pid_t agent, int report)
 {
 	const struct run *run = a->run;
+	const struct part *part = part_of(run, index);
 	struct exec_error e = { .number = index + 1 };
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != agent)
 		_exit(CODE_FAULT);      /* it ended before the kernel was asked */
 	setpgid(0, 0);
-	if (set_hosts(run) == 0 && set_number("WEFT_RANK", run->first + index) == 0 && set_number("WEFT_SIZE", run->total) == 0 && set_door(door) == 0 &&
-	    set_streams(run, index) == 0) {
+	e.wdir = part->wdir && chdir(part->wdir) < 0;
+	if (!e.wdir && set_environment(run, part, index, door) == 0 && set_streams(run, index) == 0) {
 		setrlimit(RLIMIT_NOFILE, &run->files);
 		signal(SIGPIPE, run->pipe_ignored ? SIG_IGN : SIG_DFL);
 		sigprocmask(SIG_SETMASK, &run->mask, NULL);
-		execvp(run->argv[0], run->argv);
+		execvp(part->argv[0], part->argv);
 	}
 	e.error = errno;
 	if (write(report, &e, sizeof(e)) < 0)
 		_exit(CODE_FAULT);
-	_exit(e.error == ENOENT ? CODE_NOTFOUND : CODE_NOEXEC);
+	_exit(e.error == ENOENT && !e.wdir ? CODE_NOTFOUND : CODE_NOEXEC);
 }
 
 static int start_one(struct agent *a, struct place *p, int report)
@@ -137,6 +169,11 @@ void start_errors(struct agent *a)
 	struct exec_error e;
 
 	while (read(a->exec_errors, &e, sizeof(e)) == (ssize_t)sizeof(e))
-		if (e.number >= 1 && e.number <= a->count)
-			a->places[e.number - 1].exec_error = e.error;
+		if (e.number >= 1 && e.number <= a->count) {
+			struct place *p = &a->places[e.number - 1];
+			const struct part *part = part_of(a->run, p->index);
+
+			p->exec_error = e.error;
+			p->exec_what = e.wdir ? part->wdir : part->argv[0];
+		}
 }

@@ -204,7 +204,7 @@ static int label_pipes(struct streams *s, struct run *run)
 		if (pipe2(pair, O_CLOEXEC) < 0)
 			return -1;
 		f->fd = pair[0];
-		f->rank = i / 2;
+		f->rank = run->first + i / 2;
 		f->sink = i % 2 ? &s->err : &s->out;
 		fcntl(f->fd, F_SETFL, O_NONBLOCK);
 		*(i % 2 ? &run->err_fds[i / 2] : &run->out_fds[i / 2]) = pair[1];

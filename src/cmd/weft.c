@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "info.h"
 #include "ping.h"
 #include "run.h"
 #include "state.h"
@@ -13,6 +14,7 @@ static int help_main(int argc, char **argv)
 	puts("weft run [OPTIONS] PROGRAM [ARGUMENTS]   start processes on this machine as one job (weft run --help)\n"
 	     "weft state PID                           ports, queues and who waits for whom in a process\n"
 	     "weft ping ID                             how far a process of another host is, over each lane\n"
+	     "weft info [--mpi]                        the version, the machine; what of MPI is there\n"
 	     "weft version                             the version of weft\n"
 	     "weft help                                this\n"
 	     "\n"
@@ -35,6 +37,7 @@ static const struct {
 	{ "run", run_main },
 	{ "state", state_main },
 	{ "ping", ping_main },
+	{ "info", info_main },
 	{ "version", version_main },
 	{ "--version", version_main },
 	{ "help", help_main },

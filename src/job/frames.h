@@ -19,7 +19,7 @@
 #define WF_AGENT_ENV "WEFT_AGENT"
 #define WF_BOARD_NAME "weft-board"      /* the memfd's: who has it mapped has not exec'ed */
 #define WF_JOIN_MAGIC UINT64_C(0x6e696f6a74666577)
-#define WF_JOIN_PROTOCOL 1u
+#define WF_JOIN_PROTOCOL 2u
 
 /* The order of a join's descriptors. The first comes first in every version: a refusal goes there. */
 enum { WF_JOIN_CALLS, WF_JOIN_NOTES, WF_JOIN_BOARD, WF_JOIN_EVENT, WF_JOIN_FDS };
@@ -41,13 +41,28 @@ struct wf_frame_welcome {
 	char words[164];                /* why refused; ends with 0 */
 };
 
-enum { WF_CALL_MEET = 1, WF_CALL_TELL, WF_CALL_UNTELL, WF_CALL_GIVE, WF_CALL_ACTED, WF_CALL_BYE };
+enum { WF_CALL_MEET = 1, WF_CALL_TELL, WF_CALL_UNTELL, WF_CALL_GIVE, WF_CALL_ACTED, WF_CALL_BYE, WF_CALL_ABORT };
 
 struct wf_frame_call {
 	uint32_t what;
 	uint32_t process;               /* MEET GIVE ACTED; else 0 */
 	uint32_t segment;               /* TELL UNTELL GIVE; else 0 */
 };
+
+#define WF_ABORT_WORDS 256
+
+/* WF_CALL_ABORT has a frame of its own, and no answer: who sends it is killed with the rest. */
+struct wf_frame_abort {
+	uint32_t what;
+	int32_t code;
+	char words[WF_ABORT_WORDS];     /* why; ends with 0 */
+};
+
+/* The exit code of a job that was aborted with @code: never success. */
+static inline int wf_abort_code(int code)
+{
+	return code & 0xff ? code & 0xff : 1;
+}
 
 struct wf_frame_answer {
 	uint32_t what;                  /* the call's */

@@ -263,6 +263,28 @@ int wf_link_bye(void)
 	return call(WF_CALL_BYE, 0, 0, -1, NULL, 0);
 }
 
+/* Not answered, so that nothing has to be read. The lock is only for the socket to stay open. */
+int wf_link_abort(int code, const char *why, weft_time until)
+{
+	struct wf_frame_abort frame = { .what = WF_CALL_ABORT, .code = code };
+	int r = -EAGAIN;
+
+	strncpy(frame.words, why, sizeof(frame.words) - 1);
+	while (pthread_mutex_trylock(&call_lock) != 0) {
+		if (wf_past(until))
+			return weft_fail(-ETIMEDOUT, "the agent of this host does not answer");
+		wf_nap(WEFT_MS);
+	}
+	while (calls >= 0 && passes(r = wf_parcel_send(calls, &frame, sizeof(frame), NULL, 0, MSG_DONTWAIT)) && !wf_past(until))
+		wf_nap(WEFT_MS);
+	if (calls < 0)
+		r = gone();
+	else if (r < 0)
+		unsent(r);
+	pthread_mutex_unlock(&call_lock);
+	return r;
+}
+
 int wf_link_fd(void)
 {
 	return notes;
@@ -292,6 +314,8 @@ int wf_link_next(struct wf_note *ret_note)
 
 void wf_link_close(void)
 {
+	pthread_mutex_lock(&call_lock);         /* an abort may be looking at it */
 	close_at(&calls);
 	close_at(&notes);
+	pthread_mutex_unlock(&call_lock);
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <weft/base.h>
 
 struct wf_welcome {
 	uint32_t process;               /* this one's number, 1 .. count */
@@ -45,10 +46,14 @@ int wf_link_give(uint32_t process, uint32_t segment);   /* that segment's descri
 int wf_link_acted(uint32_t process);                    /* I have acted on its death */
 int wf_link_bye(void);                                  /* I leave; after this only closing */
 
+/* [any] The agent is to end the whole job, with exit code @code and the words @why. 0: it has been told, and kills; or it could not be told until @until:
+ * another call waits for it that long, or as above. */
+int wf_link_abort(int code, const char *why, weft_time until);
+
 /* [listener] Notices: what to poll for reading; the next one: 1, 0: none now, -ECONNRESET: the agent is gone. */
 int wf_link_fd(void);
 int wf_link_next(struct wf_note *ret_note);
 
-void wf_link_close(void);       /* after bye, or in a forked child: descriptors only */
+void wf_link_close(void);       /* after bye: descriptors only */
 
 #endif

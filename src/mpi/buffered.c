@@ -1,0 +1,182 @@
+/* buffered.c - buffered sends: the message is copied into memory that the user attached, and leaves from there.
+ *
+ *   |  piece  |  piece  | free            |  piece  |        pieces in order of their place, each with weft's request
+ *
+ * What weft can take over at once (WEFT_COPY) needs no piece. A piece is free when its send is over, which the next
+ * buffered send, and whoever detaches the memory, finds out. One store per place it can be attached to: the
+ * process, a communicator.
+ */
+#include "request.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct piece {
+	struct piece *next;
+	struct weft_req *req;
+	size_t len;                     /* with this head, a multiple of the alignment */
+	_Alignas(16) char data[];
+};
+
+struct store {
+	pthread_mutex_t lock;
+	void *given;                    /* what was attached; NULL: nothing */
+	MPI_Count size;
+	char *at;                       /* aligned */
+	size_t len;
+	struct piece *first;
+};
+
+static struct store process = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* Lets go of pieces whose sends are over. */
+static void reap_locked(struct store *s, weft_time until)
+{
+	for (struct piece **p = &s->first; *p;) {
+		weft_req_wait(&(*p)->req, until, NULL);
+		if ((*p)->req)
+			p = &(*p)->next;
+		else
+			*p = (*p)->next;
+	}
+}
+
+/* Where @len bytes fit, first come: the link before it, or NULL. */
+static struct piece **room_locked(struct store *s, size_t len, char **ret_at)
+{
+	char *at = s->at;
+
+	for (struct piece **p = &s->first;; p = &(*p)->next) {
+		char *end = *p ? (char *)*p : s->at + s->len;
+
+		if ((size_t)(end - at) >= len) {
+			*ret_at = at;
+			return p;
+		}
+		if (!*p)
+			return NULL;
+		at = (char *)*p + (*p)->len;
+	}
+}
+
+static int send_locked(struct store *s, struct weft_port *port, struct weft_op *op, const void *buf, MPI_Count count,
+		       struct MPI_ABI_Datatype *type)
+{
+	MPI_Count bytes = count * type->size;
+	size_t len = (sizeof(struct piece) + (size_t)bytes + 15) & ~(size_t)15;
+	struct piece **link, *p;
+	char *at;
+	int r;
+
+	if (!s->given) {
+		weft_fail(-ENOBUFS, "no buffer is attached");
+		return MPI_ERR_BUFFER;
+	}
+	reap_locked(s, WEFT_NOW);
+	link = room_locked(s, len, &at);
+	if (!link) {
+		weft_fail(-ENOBUFS, "the attached buffer of %lld bytes has no room for %lld", (long long)s->size, (long long)bytes);
+		return MPI_ERR_BUFFER;
+	}
+	p = (struct piece *)(void *)at;
+	p->req = NULL;
+	p->len = len;
+	wm_type_pack(p->data, buf, count, type, 0, bytes);
+	op->flags = 0;
+	op->layout = NULL;
+	op->data = p->data;
+	op->len = (size_t)bytes;
+	r = weft_send_post(port, op, &p->req);
+	if (r == 0) {
+		p->next = *link;
+		*link = p;
+	}
+	return wm_class(r);
+}
+
+int wm_bsend(struct MPI_ABI_Comm *comm, const void *buf, MPI_Count count, struct MPI_ABI_Datatype *type, int dest, int tag)
+{
+	struct weft_op op = { .size = sizeof(op), .flags = WEFT_COPY, .peer = weft_at((uint32_t)dest), .tag = (uint64_t)tag };
+	struct wm_layout room;
+	int r;
+
+	wm_place(&op, &room, buf, count, type);
+	if (process.given) {
+		r = weft_send_post(comm->talk, &op, NULL);
+		if (r >= 0 || (r != -EAGAIN && r != -ENOBUFS))
+			return wm_class(r);
+	}
+	pthread_mutex_lock(&process.lock);
+	r = send_locked(&process, comm->talk, &op, buf, count, type);
+	pthread_mutex_unlock(&process.lock);
+	return r;
+}
+
+int PMPI_Buffer_attach_c(void *buffer, MPI_Count size)
+{
+	int err = MPI_SUCCESS;
+
+	if (size < 0 || (!buffer && size))
+		return wm_error(NULL, __func__, size < 0 ? MPI_ERR_ARG : MPI_ERR_BUFFER, "%lld bytes", (long long)size);
+	pthread_mutex_lock(&process.lock);
+	if (process.given) {
+		err = MPI_ERR_BUFFER;
+	} else {
+		uintptr_t at = ((uintptr_t)buffer + 15) & ~(uintptr_t)15, end = (uintptr_t)buffer + (uintptr_t)size;
+
+		process.given = buffer;
+		process.size = size;
+		process.at = (char *)at;
+		process.len = end > at ? end - at : 0;
+	}
+	pthread_mutex_unlock(&process.lock);
+	return err ? wm_error(NULL, __func__, err, "a buffer is attached already") : MPI_SUCCESS;
+}
+MPI_DONE(Buffer_attach_c);
+
+/* Waits until everything has left. */
+static int detach(const char *function, void *buffer_addr, const void *size, MPI_Count *ret_size)
+{
+	*ret_size = 0;
+	if (!buffer_addr || !size)
+		return wm_error(NULL, function, MPI_ERR_ARG, "no place for the address, or for the size");
+	pthread_mutex_lock(&process.lock);
+	reap_locked(&process, WEFT_FOREVER);
+	*(void **)buffer_addr = process.given;
+	if (process.given)
+		*ret_size = process.size;
+	process.given = NULL;
+	pthread_mutex_unlock(&process.lock);
+	return MPI_SUCCESS;
+}
+
+int PMPI_Buffer_detach_c(void *buffer_addr, MPI_Count *size)
+{
+	MPI_Count n;
+	int err = detach(__func__, buffer_addr, size, &n);
+
+	if (!err)
+		*size = n;
+	return err;
+}
+MPI_DONE(Buffer_detach_c);
+
+int PMPI_Buffer_detach(void *buffer_addr, int *size)
+{
+	MPI_Count n;
+	int err = detach(__func__, buffer_addr, size, &n);
+
+	if (!err)
+		*size = n > INT32_MAX ? MPI_UNDEFINED : (int)n;
+	return err;
+}
+MPI_DONE(Buffer_detach);
+
+int PMPI_Buffer_flush(void)
+{
+	pthread_mutex_lock(&process.lock);
+	reap_locked(&process, WEFT_FOREVER);
+	pthread_mutex_unlock(&process.lock);
+	return MPI_SUCCESS;
+}
+MPI_DONE(Buffer_flush);

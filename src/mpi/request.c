@@ -1,0 +1,306 @@
+/* request.c - the life of a request: made, over, let go; freed early, started again, cancelled. Waiting is wait.c.
+ *
+ * Every message of an immediate call takes one, so each thread keeps a few of its own. One that is freed while weft still
+ * works for it becomes an orphan: it keeps the layout, the type and the communicator until weft is done, which whoever frees
+ * the next one, or MPI_Finalize, sees to.
+ */
+#include "request.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define SPARES 64                       /* of a thread; more go to the pool of all (object.c) */
+#define ORPHANS_WAIT (10 * WEFT_S)
+
+struct MPI_ABI_Request wm_sent = {
+	.obj = { .kind = WM_REQUEST, .refs = 1 },
+	.what = WM_SEND,
+	.active = true,
+	.done = { .index = WEFT_NOBODY },
+};
+
+static _Thread_local struct {
+	struct MPI_ABI_Request *first;
+	int count;
+	bool watched;                   /* the key below is set */
+} spares;
+
+static pthread_key_t spares_key;
+static pthread_once_t spares_once = PTHREAD_ONCE_INIT;
+
+static void spares_give_up(void *unused)
+{
+	(void)unused;
+	while (spares.first) {
+		struct MPI_ABI_Request *r = spares.first;
+
+		spares.first = r->next;
+		atomic_store_explicit(&r->obj.kind, WM_REQUEST, memory_order_relaxed);
+		wm_object_free(r);
+	}
+	spares.count = 0;
+	spares.watched = false;
+}
+
+static void spares_key_make(void)
+{
+	pthread_key_create(&spares_key, spares_give_up);
+}
+
+struct MPI_ABI_Request *wm_request_new(enum wm_what what, struct MPI_ABI_Comm *comm)
+{
+	struct MPI_ABI_Request *r = spares.first;
+
+	if (WM_LIKELY(r != NULL)) {
+		spares.first = r->next;
+		spares.count--;
+		atomic_store_explicit(&r->obj.kind, WM_REQUEST, memory_order_relaxed);
+	} else {
+		r = wm_object_new(WM_REQUEST, sizeof(*r));
+		if (!r)
+			return NULL;
+	}
+	r->what = (uint8_t)what;
+	r->active = true;
+	r->persistent = r->cancelled = false;
+	r->req = NULL;
+	r->comm = comm;
+	r->done.err = 0;
+	r->done.index = WEFT_NOBODY;
+	r->type = NULL;
+	r->with = NULL;
+	r->copy = NULL;
+	if (WM_UNLIKELY(comm && comm != &wm_world))     /* which is always there */
+		wm_object_get(&comm->obj);
+	return r;
+}
+
+void wm_request_drop(struct MPI_ABI_Request *r)
+{
+	if (WM_UNLIKELY(r->with != NULL))
+		wm_request_drop(r->with);
+	if (WM_UNLIKELY(r->copy != NULL))
+		free(r->copy);
+	if (r->type)
+		wm_type_put(r->type);
+	if (WM_UNLIKELY(r->comm && r->comm != &wm_world))
+		wm_comm_put(r->comm);
+	if (WM_UNLIKELY(spares.count >= SPARES)) {
+		wm_object_free(r);
+		return;
+	}
+	if (WM_UNLIKELY(!spares.watched)) {
+		pthread_once(&spares_once, spares_key_make);
+		pthread_setspecific(spares_key, &spares);
+		spares.watched = true;
+	}
+	atomic_store_explicit(&r->obj.kind, 0, memory_order_relaxed);
+	r->next = spares.first;
+	spares.first = r;
+	spares.count++;
+}
+
+/* Its end */
+
+int wm_request_over(struct MPI_ABI_Request *r, weft_time until)
+{
+	int err;
+
+	if (r->req) {
+		err = weft_req_wait(&r->req, until, &r->done);
+		if (r->req)
+			return err == -EAGAIN || err == -ETIMEDOUT ? 0 : err;
+	}
+	return r->with ? wm_request_over(r->with, until) : 1;
+}
+
+/* The generalized request's own words. Its free function comes when the object goes. */
+static int user_ending(struct MPI_ABI_Request *r, MPI_Status *status)
+{
+	MPI_Status own;
+	int err;
+
+	wm_status_empty(&own);
+	err = r->user.query ? r->user.query(r->user.state, &own) : MPI_SUCCESS;
+	if (status) {
+		own.MPI_ERROR = status->MPI_ERROR;
+		*status = own;
+	}
+	return err;
+}
+
+int wm_request_ending(struct MPI_ABI_Request *r, MPI_Status *status)
+{
+	if (r->what == WM_USER)
+		return user_ending(r, status);
+	if (r == &wm_sent) {
+		int error = status ? status->MPI_ERROR : 0;
+
+		wm_status_empty(status);
+		if (status)
+			status->MPI_ERROR = error;
+		return MPI_SUCCESS;
+	}
+	wm_status_set(status, &r->done);
+	if (r->done.err == -ECANCELED && r->cancelled)
+		return MPI_SUCCESS;
+	if (r->done.err)
+		return wm_class(r->done.err);
+	return r->with ? wm_class(r->with->done.err) : MPI_SUCCESS;
+}
+
+void wm_request_release(MPI_Request *request)
+{
+	struct MPI_ABI_Request *r = *request;
+
+	if (r->persistent) {
+		r->active = false;
+		return;
+	}
+	*request = MPI_REQUEST_NULL;
+	if (r == &wm_sent)
+		return;
+	if (r->what == WM_USER && r->user.free)
+		r->user.free(r->user.state);
+	wm_request_drop(r);
+}
+
+/* Freed early */
+
+static struct {
+	pthread_mutex_t lock;
+	struct MPI_ABI_Request *first;
+} orphans = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* Lets go of those that are over. The list is taken out while that goes on: free functions are the user's. */
+static void orphans_look(weft_time until)
+{
+	struct MPI_ABI_Request *all, *r;
+
+	pthread_mutex_lock(&orphans.lock);
+	all = orphans.first;
+	orphans.first = NULL;
+	pthread_mutex_unlock(&orphans.lock);
+	while ((r = all)) {
+		all = r->next;
+		if (wm_request_over(r, until) == 1) {
+			r->persistent = false;
+			wm_request_release(&r);
+			continue;
+		}
+		pthread_mutex_lock(&orphans.lock);
+		r->next = orphans.first;
+		orphans.first = r;
+		pthread_mutex_unlock(&orphans.lock);
+	}
+}
+
+void wm_orphans_end(void)
+{
+	orphans_look(weft_in(ORPHANS_WAIT));
+}
+
+int PMPI_Request_free(MPI_Request *request)
+{
+	struct MPI_ABI_Request *r = request ? wm_request(*request) : NULL;
+
+	if (!r)
+		return wm_error(NULL, __func__, MPI_ERR_REQUEST, "not a request");
+	*request = MPI_REQUEST_NULL;
+	if (r == &wm_sent)
+		return MPI_SUCCESS;
+	if (!r->active) {
+		wm_request_drop(r);
+		return MPI_SUCCESS;
+	}
+	pthread_mutex_lock(&orphans.lock);
+	r->next = orphans.first;
+	orphans.first = r;
+	pthread_mutex_unlock(&orphans.lock);
+	orphans_look(WEFT_NOW);
+	return MPI_SUCCESS;
+}
+MPI_DONE(Request_free);
+
+int PMPI_Cancel(MPI_Request *request)
+{
+	struct MPI_ABI_Request *r = request ? wm_request(*request) : NULL;
+
+	if (!r || !r->active)
+		return wm_error(r ? r->comm : NULL, __func__, MPI_ERR_REQUEST, r ? "an inactive request" : "not a request");
+	if (r == &wm_sent)
+		return MPI_SUCCESS;     /* too late: the status says so */
+	if (r->what == WM_USER) {
+		int over = r->req && weft_req_peek(r->req, NULL) != WEFT_DONE ? 0 : 1;
+
+		return r->user.cancel ? r->user.cancel(r->user.state, over) : MPI_SUCCESS;
+	}
+	r->cancelled = true;
+	if (r->req)
+		weft_req_cancel(r->req);
+	if (r->with && r->with->req)
+		weft_req_cancel(r->with->req);
+	return MPI_SUCCESS;
+}
+MPI_DONE(Cancel);
+
+/* Started again and again */
+
+int PMPI_Start(MPI_Request *request)
+{
+	struct MPI_ABI_Request *r = request ? wm_request(*request) : NULL;
+	int err;
+
+	if (!r || !r->persistent || r->active)
+		return wm_error(r ? r->comm : NULL, __func__, MPI_ERR_REQUEST, "not a persistent request, or active");
+	err = r->what == WM_SEND ? wm_send_start(r) : wm_recv_start(r);
+	return err ? wm_error(r->comm, __func__, err, "%s", weft_last_error()) : MPI_SUCCESS;
+}
+MPI_DONE(Start);
+
+int PMPI_Startall(int count, MPI_Request array_of_requests[])
+{
+	int err = MPI_SUCCESS;
+
+	if (count < 0 || (count && !array_of_requests))
+		return wm_error(NULL, __func__, count < 0 ? MPI_ERR_COUNT : MPI_ERR_ARG, "%d requests", count);
+	for (int i = 0; i < count && !err; i++)
+		err = PMPI_Start(&array_of_requests[i]);
+	return err;
+}
+MPI_DONE(Startall);
+
+/* Requests that the program ends */
+
+int PMPI_Grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn, MPI_Grequest_cancel_function *cancel_fn,
+			void *extra_state, MPI_Request *request)
+{
+	struct MPI_ABI_Request *r;
+	int err;
+
+	if (!request)
+		return wm_error(NULL, __func__, MPI_ERR_ARG, "no place for the request");
+	r = wm_request_new(WM_USER, NULL);
+	if (!r)
+		return wm_error(NULL, __func__, MPI_ERR_NO_MEM, "no memory for a request");
+	r->user = (struct wm_user){ .query = query_fn, .free = free_fn, .cancel = cancel_fn, .state = extra_state };
+	err = weft_req_new(NULL, NULL, NULL, &r->req);
+	if (err < 0) {
+		wm_request_drop(r);
+		return wm_weft_error(NULL, __func__, err);
+	}
+	*request = r;
+	return MPI_SUCCESS;
+}
+MPI_DONE(Grequest_start);
+
+int PMPI_Grequest_complete(MPI_Request request)
+{
+	struct MPI_ABI_Request *r = wm_request(request);
+
+	if (!r || r->what != WM_USER || !r->req)
+		return wm_error(NULL, __func__, MPI_ERR_REQUEST, "not a generalized request that is under way");
+	weft_req_complete(r->req, NULL);
+	return MPI_SUCCESS;
+}
+MPI_DONE(Grequest_complete);

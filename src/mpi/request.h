@@ -1,0 +1,107 @@
+/* request.h - one operation under way: weft's request, and what MPI wants to know when it is over.
+ *
+ * weft ends many operations on the spot and then gives no request of its own: req is NULL and done says how it ended.
+ * A send that is over with nothing to tell needs no object at all: its handle is that of wm_sent, which is
+ * always over, never changes and is shared by all.
+ *
+ *   made        wm_request_new, active
+ *   over        req NULL: whoever waits or tests takes how it ended from done and lets the object go
+ *   persistent  made inactive; MPI_Start posts op again and again; over is inactive, not freed
+ *   orphan      freed while active: kept until weft is done with its memory (request.c)
+ */
+#ifndef WM_REQUEST_H
+#define WM_REQUEST_H
+
+#include "inner.h"
+
+enum wm_mode { WM_STANDARD, WM_SYNC, WM_READY, WM_BUFFERED };
+
+struct wm_user {                        /* of a generalized request */
+	MPI_Grequest_query_function *query;
+	MPI_Grequest_free_function *free;
+	MPI_Grequest_cancel_function *cancel;
+	void *state;
+};
+
+struct MPI_ABI_Request {
+	struct wm_object obj;
+	uint8_t what;                   /* enum wm_what */
+	bool active, persistent;
+	bool cancelled;                 /* MPI_Cancel was called: -ECANCELED is what was asked for */
+	uint8_t mode;                   /* persistent sends: enum wm_mode */
+	int rank, tag;                  /* persistent: the arguments */
+	struct weft_req *req;           /* NULL: over */
+	struct MPI_ABI_Comm *comm;      /* referenced; NULL: none */
+	struct weft_status done;        /* how it ended; index WEFT_NOBODY: with nobody */
+
+	/* persistent, or not plain: referenced, as weft reads the layout until the end */
+	struct MPI_ABI_Datatype *type;
+	union {
+		struct wm_layout layout;
+		struct wm_user user;
+	};
+	const void *buf;                /* persistent: the arguments */
+	MPI_Count count;
+
+	struct MPI_ABI_Request *with;   /* a second operation that ends with this one: the send of MPI_Isendrecv; owned */
+	void *copy;                     /* of what a send replaces; owned */
+	struct MPI_ABI_Request *next;   /* spares of a thread, orphans */
+};
+
+extern struct MPI_ABI_Request wm_sent;
+
+/* One that is active, with a reference to @comm (NULL: none). NULL: no memory. */
+struct MPI_ABI_Request *wm_request_new(enum wm_what what, struct MPI_ABI_Comm *comm);
+void wm_request_drop(struct MPI_ABI_Request *r);        /* over, or never posted: lets go of what it holds */
+
+static inline struct MPI_ABI_Request *wm_request(MPI_Request request)   /* NULL: MPI_REQUEST_NULL or none */
+{
+	return wm_object_is(request, WM_REQUEST) ? request : NULL;
+}
+
+/* Whether it is over by @until: 1 (done says how; again and again), 0, or weft's answer if it cannot be waited for. */
+int wm_request_over(struct MPI_ABI_Request *r, weft_time until);
+/* How it ended: MPI_SUCCESS or an error class, and the status. For a generalized one its query function says. */
+int wm_request_ending(struct MPI_ABI_Request *r, MPI_Status *status);
+/* After that: freed, or, if persistent, inactive. */
+void wm_request_release(MPI_Request *request);
+/* The handle of a call: 1 active, 0 null or inactive, -1 no request. */
+static inline int wm_request_active(MPI_Request request)
+{
+	if (request == MPI_REQUEST_NULL)
+		return 0;
+	return wm_object_is(request, WM_REQUEST) ? request->active : -1;
+}
+
+/* Posts what @r describes: comm, type, buf and so on are set. MPI_SUCCESS, or an error class that nobody was told of. */
+int wm_send_start(struct MPI_ABI_Request *r);
+int wm_recv_start(struct MPI_ABI_Request *r);
+
+/* The arguments of a transfer (transfer.c): 0 or an error class. */
+int wm_check_send(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
+int wm_check_recv(const void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm);
+int wm_refuse(MPI_Comm comm, const char *function, int code, MPI_Count count, int rank, int tag) __attribute__((cold));      /* raises it */
+
+/* A request with the arguments in it, not posted; the type is referenced. NULL: no memory. */
+struct MPI_ABI_Request *wm_described(enum wm_what what, const void *buf, MPI_Count count, MPI_Datatype datatype, int rank, int tag,
+				     MPI_Comm comm, enum wm_mode mode);
+/* Makes it persistent and gives it to the user. NULL: raises that there is no memory. */
+int wm_keep(const char *function, struct MPI_ABI_Request *r, MPI_Comm comm, MPI_Request *request);
+
+/* Whom and what a receive or a probe wants, put into @op. The tags of the layer's own messages are beyond 32 bits: no
+ * wildcard of the user's sees them. */
+static inline void wm_want(struct weft_op *op, int source, int tag)
+{
+	op->peer = source == MPI_ANY_SOURCE ? WEFT_ANY : weft_at((uint32_t)source);
+	if (tag == MPI_ANY_TAG)
+		op->ignore = UINT32_MAX;
+	else
+		op->tag = (uint64_t)tag;
+}
+
+/* A buffered send: MPI_SUCCESS, or an error class. *ret_req: weft's, if it is under way; it may be waited for or freed. */
+int wm_bsend(struct MPI_ABI_Comm *comm, const void *buf, MPI_Count count, struct MPI_ABI_Datatype *type, int dest, int tag);
+
+void wm_orphans_end(void);              /* at the end: waits for them, for a while */
+
+#endif
