@@ -3,7 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <unistd.h>
+
 #include "coll.h"
+
+#define TOLD_WITHIN (100 * WEFT_MS)    /* a death is known to all */
 
 /* Memory */
 
@@ -256,8 +260,27 @@ void wm_coll_combine(struct wm_coll *c, struct MPI_ABI_Op *op, struct wm_block *
 
 /* The end */
 
+/* A member that failed sends less than it should. If that was because another one has ended we may hear of the end a moment later than
+ * it did: then that is the reason to tell. */
+static void find_reason(struct wm_coll *c)
+{
+	struct weft_port_info info = { .size = sizeof(info) };
+	weft_time until = weft_in(TOLD_WITHIN);
+
+	while (c->err == -EBADMSG && weft_port_stat(c->comm->coll, &info) == 0) {
+		if (info.dead)
+			c->err = -ECONNRESET;
+		else if (weft_now() > until)
+			return;
+		else
+			usleep(1000);
+	}
+}
+
 int wm_coll_end(struct wm_coll *c, const char *function)
 {
+	if (WM_UNLIKELY(c->err == -EBADMSG))
+		find_reason(c);
 	switch (c->err) {
 	case 0:
 		return MPI_SUCCESS;
@@ -277,8 +300,10 @@ int wm_coll_end(struct wm_coll *c, const char *function)
 
 /* For the layer's own use */
 
-static int own_end(const struct wm_coll *c)
+static int own_end(struct wm_coll *c)
 {
+	if (WM_UNLIKELY(c->err == -EBADMSG))
+		find_reason(c);
 	if (c->err == -ECONNRESET || c->err == -ESRCH)
 		return MPI_ERR_PROC_ABORTED;
 	return c->err == -EBADMSG ? MPI_ERR_OTHER : wm_class(c->err);

@@ -49,7 +49,7 @@ int wf_far_pull(struct weft_port *p, struct weft_req *send, const struct wf_targ
 void wf_far_start(struct weft_port *p, struct weft_req *r);
 void wf_far_step(struct weft_req *r);                   /* [any, no lock] what can be done for receive @r now */
 void wf_far_name_locked(struct weft_req *r, uint32_t name);     /* [wf_user_lock] as wf_push_name_locked */
-int wf_fars_step(void);                                 /* [listener] for all: how many moved */
+int wf_fars_step(void);                                 /* [any, no lock] for all: how many moved */
 bool wf_fars_active(void);
 void wf_fars_insist(void);                              /* [listener, now and then] as wf_pushes_insist */
 bool wf_fars_pulling(uint32_t process);                 /* does a thread fetch for itself something of that process? */

@@ -22,8 +22,12 @@ static void is_owned(struct weft_port *p, void *arg)
 {
 	struct weft_port **ret = arg;
 
-	if (!*ret && !p->shared && p->owner == wf_self.id && p != wf_self.port)
+	if (*ret || p == wf_self.port)
+		return;
+	wf_port_enter(p);               /* another thread may be dressing it */
+	if (!p->shared && p->owner == wf_self.id)
 		*ret = p;
+	wf_port_leave(p);
 }
 
 static struct weft_port *owned_port(void)

@@ -238,6 +238,16 @@ static void name_far(struct weft_req **reqs, int n, uint32_t name)
 	wf_unlock(&wf_user_lock);
 }
 
+/* A thread that sends to another process while that one sends to it: what comes for it goes on here, too, else both leave that to their
+ * listeners. 64 KiB both ways at once took three times as long as one way and the other. */
+static void look_behind(const struct weft_req *r)
+{
+	if (r->from && wf_port_mine(r->from))
+		wf_port_progress(r->from);
+	if (wf_fars_active())
+		wf_fars_step();
+}
+
 /* Makes progress where something may have arrived: how many are over. */
 static int look_here(struct weft_req **reqs, int n, bool help)
 {
@@ -249,8 +259,11 @@ static int look_here(struct weft_req **reqs, int n, bool help)
 
 		if (!r)
 			continue;
-		if (!wf_req_over(r))
+		if (!wf_req_over(r)) {
 			step_far(r);
+			if (r->what == WF_SEND && !r->at && wf_peers_on())
+				look_behind(r);
+		}
 		if (!wf_req_over(r) && r->at && r->at != last && (help || r->what == WF_RECV)) {
 			last = r->at;
 			if (r->what == WF_RECV)
