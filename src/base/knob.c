@@ -19,7 +19,7 @@ static const struct row {
 	const char *what;
 } rows[WF_KNOBS] = {
 	[WF_KNOB_SPIN_NS] = { "spin_ns", "ns", 0, 1000000, 500, 0, "how long a waiter looks before anything else; 0: sleep at once" },
-	[WF_KNOB_ALONE_NS] = { "alone_ns", "ns", 0, 10000000, 20000, 0, "how long it goes on looking when no other thread wants the core" },
+	[WF_KNOB_ALONE_NS] = { "alone_ns", "ns", 0, 10000000, 100000, 0, "how long it goes on looking when no other thread wants the core" },
 	[WF_KNOB_YIELDS] = { "yields", "", 0, 1000, 4, 0, "how often it yields when another does" },
 	[WF_KNOB_EAGER] = { "eager", "bytes", 0, 65536, 8192, 1, "up to this size a send is copied and done" },
 	[WF_KNOB_BUDGET] = { "budget", "bytes", 65536, INT64_MAX / 2, 64 << 20, 1, "for messages nobody asked for yet" },

@@ -19,9 +19,9 @@ void wf_door_reset(struct wf_door *d, bool owned)
 	wf_unlock(&d->others);
 }
 
-void wf_door_keep(struct wf_door *d, uint64_t id)
+void wf_door_keep(struct wf_door *d, uint32_t id)
 {
-	uint64_t keeper = atomic_load_explicit(&d->keeper, memory_order_relaxed);       /* changed by whoever opens the port */
+	uint32_t keeper = atomic_load_explicit(&d->keeper, memory_order_relaxed);       /* changed by whoever opens the port */
 
 	if (keeper && keeper != id)
 		return;

@@ -41,7 +41,7 @@ struct wf_door {
 	_Atomic uint64_t word;
 	uint64_t last;                  /* owner only: the word as he last saw it; never a plain one */
 	bool locked;                    /* owner only: came in by others, as the door is plain */
-	_Atomic uint64_t keeper;        /* id of the thread for which it is biased where it is not that thread's own port; 0: none yet */
+	_Atomic uint32_t keeper;        /* local part, with its generation, of the id of the thread for which it is biased, where it is not that thread's own port; 0: none yet */
 	struct wf_lock others;
 };
 
@@ -49,7 +49,7 @@ struct wf_door {
 void wf_door_reset(struct wf_door *d, bool owned);
 
 /* [thread @id] Of a port that this thread opens: biased to it from now on, unless it was another's. */
-void wf_door_keep(struct wf_door *d, uint64_t id);
+void wf_door_keep(struct wf_door *d, uint32_t id);
 
 void wf_door_enter_owner_slow(struct wf_door *d);
 void wf_door_leave_owner_slow(struct wf_door *d);

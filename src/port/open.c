@@ -189,7 +189,7 @@ static bool lives(weft_id id)
 
 static void dress(struct weft_port *p, const struct weft_port_opts *o, struct wf_members *members)
 {
-	wf_door_keep(&p->door, wf_self.id);
+	wf_door_keep(&p->door, (uint32_t)wf_self.id);
 	wf_port_enter(p);
 	p->members = members;
 	p->index = o->like ? o->like->index : members ? o->index : WEFT_NOBODY;

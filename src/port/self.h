@@ -47,12 +47,12 @@ int wf_join_as(const char *name);
  * joined has id 0, and is nobody's keeper. */
 static inline bool wf_port_mine(struct weft_port *p)
 {
-	uint64_t keeper;
+	uint32_t keeper;
 
 	if (wf_likely(p == wf_self.port))
 		return true;
 	keeper = atomic_load_explicit(&p->door.keeper, memory_order_relaxed);
-	return keeper && keeper == wf_self.id;
+	return keeper && keeper == (uint32_t)wf_self.id;
 }
 
 /* In and out of a port: what is grouped "under door" in it. */

@@ -90,20 +90,23 @@ static int cross(void)
 {
 	static char x[1 << 20];
 	struct weft_port_info info = { .size = sizeof(info) };
-	weft_id peer = meet();
+	weft_id peer = meet(), deaf;
 	struct weft_port *port;
 	pthread_t t;
 
-	/* Beside it a thread that sends to a port of its own process: another one, as who waits for a send looks after where it goes. */
+	/* A port where nobody looks: who waits for a send looks after where it goes and at what comes for himself. Beside it a thread that sends to that of its own process. */
 	DO(weft_port_open(WEFT(port_opts, .name = "deaf"), &port));
 	DO(weft_port_stat(port, &info));
 	if (pthread_create(&t, NULL, send_local, &info.id))
 		return 1;
-	DO(weft_send(NULL, peer, 801, x, 8, SOON));     /* from now on its mailbox can be filled */
-	while (me == 1 && weft_send(NULL, peer, 801, x, 8, WEFT_NOW) == 0)
+	DO(weft_send(NULL, peer, 801, &info.id, sizeof(info.id), SOON));
+	DO(weft_recv(NULL, peer, 801, &deaf, sizeof(deaf), SOON, NULL));
+	if (me == 1)
+		DO(weft_send(NULL, deaf, 801, x, 8, SOON));     /* from now on its mailbox can be filled */
+	while (me == 1 && weft_send(NULL, deaf, 801, x, 8, WEFT_NOW) == 0)
 		;
 	ready();
-	return me == 0 ? weft_send(NULL, peer, 800, x, sizeof(x), WEFT_FOREVER) : weft_send(NULL, peer, 802, x, 16, WEFT_FOREVER);
+	return me == 0 ? weft_send(NULL, peer, 800, x, sizeof(x), WEFT_FOREVER) : weft_send(NULL, deaf, 802, x, 16, WEFT_FOREVER);
 }
 
 static int probe(void)
