@@ -101,7 +101,7 @@ static inline bool wf_cell_hot(const struct wf_reader *rd, const struct wf_cell 
 }
 
 /* The usual case: a small message, a posted receive with plain memory and a handle. True: done. */
-static inline bool wf_arrive_hot_locked(struct weft_port *p, struct wf_reader *rd, const struct wf_cell *c)
+static inline __attribute__((always_inline)) bool wf_arrive_hot_locked(struct weft_port *p, struct wf_reader *rd, const struct wf_cell *c)
 {
 	struct weft_match_entry *e;
 	struct wf_cell_words w;

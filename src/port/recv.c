@@ -220,7 +220,7 @@ static inline __attribute__((always_inline)) bool take_hot_locked(struct weft_po
 }
 
 /* The same for what another process put into its arena. */
-static bool take_arena_locked(struct weft_port *p, struct wf_reader *rd, struct wf_cell *c, const struct wf_head *want, void *data,
+static inline __attribute__((always_inline)) bool take_arena_locked(struct weft_port *p, struct wf_reader *rd, struct wf_cell *c, const struct wf_head *want, void *data,
 			      size_t cap, struct weft_status *ret_st)
 {
 	struct wf_cell_words w;
@@ -582,7 +582,7 @@ static int start_repeat(struct weft_port *p, const struct weft_op *op, struct we
 
 /* [inside] Posts a receive of plain memory with a handle: nothing is there for it. NULL: no memory, or the one it
  * names is gone. */
-static inline struct weft_req *post_plain_locked(struct weft_port *p, const struct weft_op *op, const struct wf_head *want)
+static inline __attribute__((always_inline)) struct weft_req *post_plain_locked(struct weft_port *p, const struct weft_op *op, const struct wf_head *want)
 {
 	struct weft_req *r;
 

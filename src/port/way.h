@@ -165,7 +165,7 @@ static inline __attribute__((always_inline)) int wf_way_claim_as(struct wf_way *
 }
 
 /* [any] Takes a cell of @w, incarnation @who, and @arena bytes (0: none). Flags in @allow do not stop it. */
-static inline int wf_way_claim(struct wf_way *w, uint16_t who, size_t arena, uint64_t allow, struct wf_claimed *ret)
+static inline __attribute__((always_inline)) int wf_way_claim(struct wf_way *w, uint16_t who, size_t arena, uint64_t allow, struct wf_claimed *ret)
 {
 	int r;
 
