@@ -298,6 +298,12 @@ static inline __attribute__((always_inline)) struct wf_cell *next_hot_locked(str
 	return NULL;
 }
 
+/* [inside] A port of a context: asked here, as who closes or breaks it ends what is posted then, and nothing after. */
+static inline bool usable_locked(const struct weft_port *p)
+{
+	return !p->closing && !atomic_load_explicit(&p->broken, memory_order_relaxed);
+}
+
 /* True: taken. False: not this way; nothing has changed. @own: at this thread's own port. */
 static inline __attribute__((always_inline)) bool recv_hot(struct weft_port *p, bool own, const struct wf_head *want, void *data, size_t cap,
 							   weft_time until, struct weft_status *ret_st)
@@ -309,7 +315,7 @@ static inline __attribute__((always_inline)) bool recv_hot(struct weft_port *p, 
 	wf_port_enter_hot(p, own);
 	if (own)
 		wf_cool_locked();
-	if (wf_likely(!(p->native.wants | p->native.arrivals) && (own || !p->closing))) {
+	if (wf_likely(!(p->native.wants | p->native.arrivals) && (own || usable_locked(p)))) {
 		c = next_hot_locked(p, own, until, &rd);
 		taken = c && (take_hot_locked(p, rd, c, want, data, cap, ret_st) ||
 			      (rd->starved && take_arena_locked(p, rd, c, want, data, cap, ret_st)));
@@ -321,7 +327,7 @@ static inline __attribute__((always_inline)) bool recv_hot(struct weft_port *p, 
 /* A receive at a context's port from a member, or from anyone, that the hot path can try; then @src is an id, or WEFT_ANY. */
 static inline bool recv_hot_at(const struct weft_port *p, weft_id from, weft_id *ret_src)
 {
-	if (p->proto || !p->members || atomic_load_explicit(&p->broken, memory_order_relaxed))
+	if (p->proto || !p->members)
 		return false;
 	if (from == WEFT_ANY)
 		return true;
@@ -622,7 +628,7 @@ static inline __attribute__((always_inline)) int post_hot(struct weft_port *p, b
 	if (wf_unlikely(p->limit || (own ? !op->peer || (op->peer >> 52 == 0xfff && op->peer != WEFT_ANY) : !recv_hot_at(p, op->peer, &want.src))))
 		return -EINTR;
 	wf_port_enter_hot(p, own);
-	if (wf_likely(!p->native.arrivals && !wf_ring_spilled(&p->ring) && (own || !p->closing))) {
+	if (wf_likely(!p->native.arrivals && !wf_ring_spilled(&p->ring) && (own || usable_locked(p)))) {
 		while ((c = wf_port_next_locked(p, &rd)) != NULL) {
 			if (!p->native.wants) {
 				taken = take_hot_locked(p, rd, c, &want, op->data, op->len, ret_st);

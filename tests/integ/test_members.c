@@ -1,5 +1,6 @@
 /* test_members.c - ports with members: addresses, indexes, and what a member's end does. */
 #include <sched.h>
+#include "base/cpu.h"
 #include "crew.h"
 
 TEST(members_are_addresses_of_the_port_used)
@@ -189,6 +190,39 @@ TEST(a_wary_port_tells_who_receives_from_anyone_that_a_member_has_ended)
 	CHECK_EQ(weft_probe(p, WEFT(op, .peer = WEFT_ANY, .tag = 1), SOON, NULL, NULL), -ECONNRESET);
 	CHECK_OK(weft_port_close(p, SOON));
 	CHECK_EQ(weft_port_open(WEFT(port_opts, .flags = WEFT_PORT_WARY), &p), -EINVAL);
+	job_end();
+}
+
+static void *stop_mate(void *mate)
+{
+	mate_stop(mate);
+	return NULL;
+}
+
+TEST(a_receive_that_is_posted_while_a_member_ends_ends_too)
+{
+	job_begin(0);
+	for (uint64_t i = test_scaled(300); i > 0; i--) {
+		struct mate ends;
+		struct weft_port *p = NULL;
+		struct weft_req *r = NULL;
+		uint64_t got;
+		int answer = 0;
+
+		mate_start(&ends);
+		weft_id members[2] = { weft_self(), ends.id };
+		MUST_OK(weft_port_open(WEFT(port_opts, .flags = WEFT_PORT_FRAGILE, .context = weft_ctx_new(), .members = members, .count = 2), &p));
+		pthread_t stopper;
+		MUST_OK(pthread_create(&stopper, NULL, stop_mate, &ends));
+		for (uint64_t n = i * 7 % 4000; n > 0; n--)
+			wf_relax();
+		answer = recv_post(p, 0, weft_at(0), 1, &got, 8, &r);   /* from ourselves: nobody's end but the port's ends it */
+		if (answer == 0)
+			answer = weft_req_wait(&r, SOON, NULL);
+		CHECK_EQ(answer, -ECONNRESET);
+		MUST_OK(pthread_join(stopper, NULL));
+		CHECK_OK(weft_port_close(p, SOON));
+	}
 	job_end();
 }
 
