@@ -18,6 +18,7 @@
 #include "port/eager.h"
 #include "port/listener.h"
 #include "port/op.h"
+#include "port/open.h"
 #include "port/outgoing.h"
 #include "port/push.h"
 #include "port/request.h"
@@ -606,6 +607,14 @@ bool wf_drop_in(const struct wf_guest *g)
 	return true;
 }
 
+/* A send is pending. Whoever breaks a FRAGILE port takes back what is pending there then; if that was before this one was, and after prepare() looked,
+ * it is ours to do. Both walk the list under its lock, behind whom the flag is seen. */
+static void broke_meanwhile(struct weft_port *from)
+{
+	if (wf_unlikely(atomic_load_explicit(&from->broken, memory_order_relaxed)))
+		wf_sends_cancel(from, -ECONNRESET);
+}
+
 WF_SLOW static int send_post_slow(struct weft_port *from, const struct weft_op *theirs, struct weft_req **ret_req)
 {
 	struct outgoing o;
@@ -627,6 +636,7 @@ WF_SLOW static int send_post_slow(struct weft_port *from, const struct weft_op *
 		return r;
 	}
 	help(o.to);
+	broke_meanwhile(from);
 	if (ret_req && !op.done && !op.queue && wf_req_over(*ret_req) && (*ret_req)->st.err == 0) {
 		wf_req_collect(*ret_req, NULL);
 		*ret_req = NULL;
@@ -715,6 +725,7 @@ static int send_wait(struct weft_port *from, const struct weft_op *op, weft_time
 		unprepare(&o);
 		return r;
 	}
+	broke_meanwhile(from);
 	return wf_finish(req, until, NULL);
 }
 
