@@ -3,8 +3,7 @@
  *   |  piece  |  piece  | free            |  piece  |        pieces in order of their place, each with weft's request
  *
  * What weft can take over at once (WEFT_COPY) needs no piece. A piece is free when its send is over, which the next
- * buffered send, and whoever detaches the memory, finds out. One store per place it can be attached to: the
- * process, a communicator.
+ * buffered send, and whoever detaches the memory, finds out. One store, the process's: buffers of a communicator are not there yet.
  */
 #include "request.h"
 

@@ -99,7 +99,7 @@ static inline void wm_want(struct weft_op *op, int source, int tag)
 		op->tag = (uint64_t)tag;
 }
 
-/* A buffered send: MPI_SUCCESS, or an error class. *ret_req: weft's, if it is under way; it may be waited for or freed. */
+/* A buffered send: MPI_SUCCESS, or an error class. */
 int wm_bsend(struct MPI_ABI_Comm *comm, const void *buf, MPI_Count count, struct MPI_ABI_Datatype *type, int dest, int tag);
 
 void wm_orphans_end(void);              /* at the end: waits for them, for a while */
