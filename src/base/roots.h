@@ -22,7 +22,7 @@ struct wf_roots {
 	uint64_t processes;
 	uint64_t buffers;                       /* address: of the array of chunks of buffers, if others may have some; else 0 */
 	/* of a job on several hosts, set when it has been joined; else 0 */
-	uint64_t near_first, near_last;         /* numbers of this host's processes */
+	uint64_t whereabouts;                   /* address: of an array of bytes, WF_OFF_HOST for a process of another host */
 	uint64_t trunks, trunks_most;           /* address: of an array of pointers, by process; how many */
 	uint32_t board_fd, event_fd;            /* descriptors + 1: of its board; what wakes its listener */
 	uint64_t trunk_remote;                  /* where in what they point to its struct wf_remote is */

@@ -383,6 +383,10 @@ static int agent_init(struct agent *a)
 	files.rlim_cur = files.rlim_cur < MOST_FILES ? files.rlim_cur : MOST_FILES;
 	if (files.rlim_cur > a->count * PLACE_FILES + SPARE_FILES)
 		a->segments_most = (unsigned)files.rlim_cur - a->count * PLACE_FILES - SPARE_FILES;
+	a->where.host = a->run->host;
+	if (a->run->map)
+		where_listed(&a->where, a->run->map);
+	where_here(&a->where, a->run->first + 1, a->count);
 	if (getrandom(a->job, sizeof(a->job), 0) != (ssize_t)sizeof(a->job))
 		return -1;
 	if (agent_watch(a, a->control, FROM_CONTROL, 0) < 0 || agent_watch(a, a->signals, FROM_SIGNALS, 0) < 0)

@@ -9,6 +9,7 @@
 
 #include "job/link.h"
 #include "run.h"
+#include "where.h"
 
 #define STATUS_UNKNOWN (-1)
 
@@ -62,6 +63,7 @@ struct agent {
 	int control, signals, epoll, exec_errors;
 	unsigned char job[16];
 
+	struct where where;
 	struct place *places;
 	unsigned count;
 	unsigned running;               /* mains that have not ended */

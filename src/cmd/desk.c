@@ -19,6 +19,7 @@
 
 #include "agent.h"
 #include "job/frames.h"
+#include "wire/hosts.h"
 
 #define REPLY_TRIES 1000        /* of an answer that finds no memory, a millisecond apart */
 #define LAST_FRAMES 1024        /* more than a socket holds */
@@ -198,6 +199,14 @@ static void admit(struct agent *a, struct place *p, struct wf_parcel *parcel, in
 {
 	struct wf_frame_welcome w = { .process = p->number, .count = a->run->total };
 
+	if (a->run->map) {
+		w.host = a->run->host;
+		w.hosts = a->run->map->hosts;
+		w.ports = w.ports_last = wf_hosts_port(a->run->map, p->number);
+		strncpy(w.adapter, wf_hosts_adapter(a->run->map, p->number), sizeof(w.adapter) - 1);
+		memcpy(w.key, a->run->key.bytes, sizeof(w.key));
+	}
+
 	p->pid = parcel->pid;
 	p->pidfd = pidfd;
 	p->calls = parcel->fds[WF_JOIN_CALLS];
@@ -339,6 +348,27 @@ static void call_bye(struct agent *a, struct place *p)
 	news_gone(a, p, 0, true);
 }
 
+static void call_where(struct agent *a, struct place *p, uint32_t process)
+{
+	struct wf_frame_where where;
+
+	where_answer(&a->where, process, &where);
+	reply(a, p, &where, sizeof(where), NULL, 0);
+}
+
+/* True: it has said where it is. */
+static bool at_taken(struct agent *a, struct place *p, const struct wf_frame_at *f, ssize_t n)
+{
+	struct spot *s = where_spot(&a->where, p->number);
+
+	if (n != (ssize_t)sizeof(*f) || f->what != WF_CALL_AT)
+		return false;
+	for (size_t i = 0; i < sizeof(s->at) - 1; i++)
+		s->at[i] = f->at[i] > ' ' && f->at[i] < 127 ? f->at[i] : 0;
+	answer(a, p, WF_CALL_AT, 0, NULL, 0);
+	return true;
+}
+
 /* True: it was an abort, and that was it. The words are a stranger's and go to a terminal. */
 static bool abort_taken(struct agent *a, const struct place *p, const struct wf_frame_abort *f, ssize_t n)
 {
@@ -355,15 +385,15 @@ static bool abort_taken(struct agent *a, const struct place *p, const struct wf_
 }
 
 /* NULL, or what is wrong with @c. */
-static const char *wrong(struct agent *a, const struct wf_frame_call *c, const struct wf_parcel *parcel)
+static const char *wrong(const struct wf_frame_call *c, const struct wf_parcel *parcel)
 {
-	bool process = c->what == WF_CALL_MEET || c->what == WF_CALL_GIVE || c->what == WF_CALL_ACTED;
+	bool process = c->what == WF_CALL_MEET || c->what == WF_CALL_GIVE || c->what == WF_CALL_ACTED || c->what == WF_CALL_WHERE;
 	bool segment = c->what == WF_CALL_TELL || c->what == WF_CALL_UNTELL || c->what == WF_CALL_GIVE;
 	bool lost = parcel->lost && parcel->count == 0; /* there was a descriptor, and no room for it here */
 
-	if (c->what < WF_CALL_MEET || c->what > WF_CALL_BYE)
+	if (c->what < WF_CALL_MEET || c->what > WF_CALL_WHERE)
 		return "an unknown call";
-	if (process ? !place_of(a, c->process) : c->process != 0)
+	if (process ? c->process == 0 || c->process >= WF_PROCESSES : c->process != 0)
 		return "a process out of range";
 	if (segment != (c->segment != 0))
 		return "a segment out of range";
@@ -376,6 +406,10 @@ static void serve(struct agent *a, struct place *p, const struct wf_frame_call *
 {
 	struct place *other = place_of(a, c->process);
 
+	if (!other && (c->what == WF_CALL_MEET || c->what == WF_CALL_GIVE || c->what == WF_CALL_ACTED)) {
+		answer(a, p, c->what, -ESRCH, NULL, 0);
+		return;
+	}
 	switch (c->what) {
 	case WF_CALL_MEET:
 		call_meet(a, p, other);
@@ -400,12 +434,16 @@ static void serve(struct agent *a, struct place *p, const struct wf_frame_call *
 	case WF_CALL_BYE:
 		call_bye(a, p);
 		break;
+	case WF_CALL_WHERE:
+		call_where(a, p, c->process);
+		break;
 	}
 }
 
 union frame {
 	struct wf_frame_call call;
 	struct wf_frame_abort abort;
+	struct wf_frame_at at;
 };
 
 /* Who aborted the job and was not killed for a second has ended by itself: its word still counts. */
@@ -437,9 +475,9 @@ void desk_call(struct agent *a, struct place *p)
 		death_link(a, p);
 		return;
 	}
-	if (!parcel.cut && !parcel.count && !parcel.lost && abort_taken(a, p, &frame.abort, n))
+	if (!parcel.cut && !parcel.count && !parcel.lost && (abort_taken(a, p, &frame.abort, n) || at_taken(a, p, &frame.at, n)))
 		return;
-	what = n != (ssize_t)sizeof(frame.call) || parcel.cut ? "a frame of another size" : wrong(a, &frame.call, &parcel);
+	what = n != (ssize_t)sizeof(frame.call) || parcel.cut ? "a frame of another size" : wrong(&frame.call, &parcel);
 	if (what)
 		death_nonsense(a, p, what);
 	else

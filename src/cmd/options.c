@@ -94,11 +94,12 @@ static bool hosts_read(struct run *run)
 				map.host[i].count);
 			return false;
 		}
-	if (run->host >= map.hosts || wf_hosts_count(&map) > RUN_MOST || !run->key) {
-		fprintf(stderr, "weft run: %s\n", !run->key ? "--hosts wants --key too" :
+	if (run->host >= map.hosts || wf_hosts_count(&map) > RUN_MOST || !run->key_path) {
+		fprintf(stderr, "weft run: %s\n", !run->key_path ? "--hosts wants --key too" :
 					       run->host >= map.hosts ? "--host: there are not so many" : "too many processes");
 		return false;
 	}
+	run->map = &map;
 	run->first = map.host[run->host].first - 1;
 	run->count = map.host[run->host].count;
 	run->total = wf_hosts_count(&map);
@@ -158,7 +159,7 @@ static int part_options(struct run *run, struct part *part, int argc, char **arg
 			fprintf(stderr, "weft run: --ports %s: not a port number, nor two of them as in 7700-7799\n", optarg);
 			return CODE_USAGE;
 		case KEY:
-			run->key = optarg;
+			run->key_path = optarg;
 			break;
 		case 'l':
 			run->label = true;
@@ -268,5 +269,10 @@ int run_options(struct run *run, int argc, char **argv)
 	r = parts_read(run, argc, argv);
 	if (r >= 0)
 		return r;
-	return (run->hosts && !hosts_read(run)) || !parts_number(run) ? CODE_USAGE : -1;
+	if ((run->hosts && !hosts_read(run)) || !parts_number(run))
+		return CODE_USAGE;
+	if (!run->hosts || wf_key_read(run->key_path, &run->key) == 0)
+		return -1;
+	fprintf(stderr, "weft run: %s\n", weft_last_error());
+	return CODE_USAGE;
 }

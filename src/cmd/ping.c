@@ -126,11 +126,11 @@ static const char *unfit(struct wf_outside *o, uint32_t process)
 {
 	uint64_t peer = 0;
 
-	if (!o->roots.near_first || !o->roots.trunks)
+	if (!o->roots.whereabouts || !o->roots.trunks)
 		return "its job is on one host";
 	if (process >= o->roots.processes || !wf_outside_read(o, o->roots.peers + process * sizeof(peer), &peer, sizeof(peer)) || !peer)
 		return process == o->roots.process >> 32 ? "that is the process itself" : "its job has no such process";
-	return wf_sample_near(&o->roots, process) ? "that is a process of the same host" : NULL;
+	return wf_sample_near(&o->roots, &(struct wf_memory){ .read = wf_outside_read, .arg = o }, process) ? "that is a process of the same host" : NULL;
 }
 
 static bool open_named(struct ping *p)

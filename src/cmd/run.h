@@ -19,6 +19,8 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include "secure/key.h"
+
 #define RUN_MOST 1024           /* processes of a job */
 
 enum { CODE_FAULT = 1, CODE_USAGE = 2, CODE_TIMEOUT = 124, CODE_NOEXEC = 126, CODE_NOTFOUND = 127 };
@@ -36,7 +38,10 @@ struct part {
 struct run {
 	unsigned count;                 /* here */
 	unsigned first, total;          /* processes of other hosts before these; of all hosts */
-	const char *hosts, *key;        /* NULL: one host */
+	const char *hosts;              /* NULL: one host */
+	const char *key_path;
+	struct wf_hosts_map *map;       /* of hosts */
+	struct wf_key key;
 	unsigned host;
 	unsigned ports, ports_last;     /* where processes are reached from other hosts */
 	bool label, verbose, kill_on_fail;

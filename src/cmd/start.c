@@ -43,14 +43,14 @@ static int set_number(const char *name, unsigned value)
 	return setenv(name, text, 1);
 }
 
-static int set_door(int door)
+static int set_door(int door, unsigned base)
 {
 	struct stat st;
 	char text[64];
 
 	if (fstat(door, &st) < 0 || fcntl(door, F_SETFD, 0) < 0)
 		return -1;
-	snprintf(text, sizeof(text), "%d:%llu", door, (unsigned long long)st.st_ino);
+	snprintf(text, sizeof(text), "%d:%llu:%u", door, (unsigned long long)st.st_ino, base);
 	return setenv(WF_AGENT_ENV, text, 1);
 }
 
@@ -66,14 +66,6 @@ static int set_streams(const struct run *run, unsigned index)
 	return 0;
 }
 
-static int set_hosts(const struct run *run)
-{
-	if (!run->hosts)
-		return 0;
-	return setenv("WEFT_HOSTS", run->hosts, 1) == 0 && setenv("WEFT_KEY", run->key, 1) == 0 ? set_number("WEFT_PORTS", run->ports) : -1;
-}
-
-/* What the user asked for first: it does not get in the way of what weft needs. */
 /* What the job may use of this host: every process is told the same, whatever it is bound to later. */
 static unsigned cores(void)
 {
@@ -82,6 +74,7 @@ static unsigned cores(void)
 	return sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned)CPU_COUNT(&set) : (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
+/* What the user asked for first: it does not get in the way of what weft needs. */
 static int set_environment(const struct run *run, const struct part *part, unsigned index, int door)
 {
 	for (size_t i = 0; i < part->env_count; i++)
@@ -90,7 +83,7 @@ static int set_environment(const struct run *run, const struct part *part, unsig
 	if (set_number("WEFT_RANK", run->first + index) < 0 || set_number("WEFT_SIZE", run->total) < 0 ||
 	    set_number("WEFT_APPNUM", (unsigned)(part - run->parts)) < 0 || set_number("WEFT_CORES", cores()) < 0)
 		return -1;
-	return set_hosts(run) == 0 ? set_door(door) : -1;
+	return set_door(door, 0);
 }
 
 /* In the child, between fork and exec. */

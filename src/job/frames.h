@@ -1,8 +1,8 @@
 /* frames.h - what a process and the agent of its host say to each other, and how descriptors travel with it.
  *
- * The door is a SOCK_SEQPACKET socket that a started process inherits; WEFT_AGENT=FD:INODE names it, the inode so that a
- * number that means another socket by now is not mistaken for it. One frame goes through it, wf_frame_join, with the four
- * descriptors below. The agent answers it, as everything else that is asked, on the calls socket.
+ * The door is a SOCK_SEQPACKET socket that a started process inherits; WEFT_AGENT=FD:INODE:BASE names it, the inode so that a
+ * number that means another socket by now is not mistaken for it; BASE is the number before that of rank 0. One frame goes through it,
+ * wf_frame_join, with the four descriptors below. The agent answers it, as everything else that is asked, on the calls socket.
  *
  * Both ends are of one version (the join says so before anything else is looked at), so frames are plain structs in the
  * machine's own order. A frame has exactly its size and exactly its descriptors; anything else is nonsense.
@@ -19,7 +19,7 @@
 #define WF_AGENT_ENV "WEFT_AGENT"
 #define WF_BOARD_NAME "weft-board"      /* the memfd's: who has it mapped has not exec'ed */
 #define WF_JOIN_MAGIC UINT64_C(0x6e696f6a74666577)
-#define WF_JOIN_PROTOCOL 2u
+#define WF_JOIN_PROTOCOL 3u
 
 /* The order of a join's descriptors. The first comes first in every version: a refusal goes there. */
 enum { WF_JOIN_CALLS, WF_JOIN_NOTES, WF_JOIN_BOARD, WF_JOIN_EVENT, WF_JOIN_FDS };
@@ -36,17 +36,40 @@ struct wf_frame_join {
 /* The answer to a join. */
 struct wf_frame_welcome {
 	int32_t result;                 /* 0, or -EACCES: refused */
-	uint32_t process, count;
+	uint32_t process, base, count;
 	unsigned char job[16];
+	/* where it is to be reached from other hosts; hosts 0: the job is on one */
+	uint32_t host, hosts;
+	uint32_t ports, ports_last;
+	char adapter[64];               /* address or name of one; ends with 0 */
+	unsigned char key[32];          /* the job's */
 	char words[164];                /* why refused; ends with 0 */
 };
 
-enum { WF_CALL_MEET = 1, WF_CALL_TELL, WF_CALL_UNTELL, WF_CALL_GIVE, WF_CALL_ACTED, WF_CALL_BYE, WF_CALL_ABORT };
+enum { WF_CALL_MEET = 1, WF_CALL_TELL, WF_CALL_UNTELL, WF_CALL_GIVE, WF_CALL_ACTED, WF_CALL_BYE, WF_CALL_WHERE, WF_CALL_ABORT, WF_CALL_AT };
 
 struct wf_frame_call {
 	uint32_t what;
-	uint32_t process;               /* MEET GIVE ACTED; else 0 */
+	uint32_t process;               /* MEET GIVE ACTED WHERE; else 0 */
 	uint32_t segment;               /* TELL UNTELL GIVE; else 0 */
+};
+
+#define WF_AT_TEXT 96           /* where a process is reached, as its driver writes it; ends with 0 */
+
+/* WF_CALL_AT: this is where I am. */
+struct wf_frame_at {
+	uint32_t what, reserved;
+	char at[WF_AT_TEXT];
+};
+
+/* The answer to WF_CALL_WHERE. */
+struct wf_frame_where {
+	uint32_t what;
+	int32_t result;                 /* 0; -EAGAIN: it has not said where yet, NOTE_JOINED or NOTE_DEAD will come; -ESRCH: there is none of that number, or it is gone */
+	uint32_t host;                  /* with 0 and -EAGAIN */
+	uint32_t near;                  /* it is of this host */
+	uint32_t last;                  /* with 0 and -EAGAIN: those up to this number are of the same */
+	char at[WF_AT_TEXT];            /* with 0, unless it is near */
 };
 
 #define WF_ABORT_WORDS 256

@@ -87,7 +87,7 @@ static void register_once(void)
 	atexit(at_exit);
 }
 
-static int open_world(uint32_t count)
+static int open_world(uint32_t base, uint32_t count)
 {
 	/* Not from the heap: a program that ends without weft_fini has leaked nothing. */
 	static _Alignas(struct wf_members) char room[sizeof(struct wf_members) + WF_PROCESSES * sizeof(weft_id)];
@@ -97,12 +97,12 @@ static int open_world(uint32_t count)
 	atomic_init(&m->refs, 2);       /* never the last */
 	m->count = count;
 	for (uint32_t i = 0; i < count; i++)
-		atomic_init(&m->ids[i], (weft_id)(i + 1) << 32);
+		atomic_init(&m->ids[i], (weft_id)(base + i + 1) << 32);
 	r = wf_port_make(wf_process_id, 0, NULL, &world);
 	if (r < 0)
 		return r;
 	world->members = m;
-	world->index = (uint32_t)(wf_process_id >> 32) - 1;
+	world->index = (uint32_t)(wf_process_id >> 32) - base - 1;
 	world->shared = true;
 	wf_slot_set(wf_process_id, world);
 	return 0;
@@ -126,11 +126,11 @@ static int check(const struct weft_init_opts *o)
 static int join_job(const struct weft_init_opts *o)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	uint32_t process = 1, count = 1;
+	uint32_t process = 1, base = 0, count = 1;
 	int r, others;
 
 	wf_log_init(o->log);
-	others = wf_others_offered(&process, &count);
+	others = wf_others_offered(&process, &base, &count);
 	if (others < 0)
 		return others;
 	r = wf_knob_init(o->knobs);
@@ -155,9 +155,9 @@ static int join_job(const struct weft_init_opts *o)
 	wf_budget_init(o->budget ? o->budget : (size_t)wf_knob(WF_KNOB_BUDGET), (size_t)wf_knob(WF_KNOB_EAGER));
 	pthread_once(&once, register_once);
 	wf_state_show();
-	r = open_world(count);
+	r = open_world(base, count);
 	if (r == 0 && others) {
-		r = wf_others_join(process, count);
+		r = wf_others_join(process, base, count);
 		if (r < 0) {
 			wf_port_end(world, WEFT_NOW);
 			world = NULL;

@@ -21,12 +21,12 @@
 
 #include "base/clock.h"
 #include "job/frames.h"
+#include "mem/segment.h"
 
 #define MOST_TRIES 1000         /* of a frame that finds no memory, a millisecond apart */
 
 static pthread_mutex_t call_lock = PTHREAD_MUTEX_INITIALIZER;
 static int calls = -1, notes = -1;      /* set while joined */
-static uint32_t processes;              /* of the job; set at joining */
 
 static int gone(void)
 {
@@ -90,26 +90,28 @@ static int unsent(int err)
 }
 
 /* The door's descriptor, or -1. */
-static int find_door(void)
+static int find_door(uint32_t *ret_base)
 {
 	const char *text = getenv(WF_AGENT_ENV);
 	unsigned long long inode;
 	struct stat st;
 	int fd, end = 0, type = 0;
 	socklen_t len = sizeof(type);
+	unsigned base;
 
-	if (!text || sscanf(text, "%d:%llu%n", &fd, &inode, &end) != 2 || text[end] || fd < 0)
+	if (!text || sscanf(text, "%d:%llu:%u%n", &fd, &inode, &base, &end) != 3 || text[end] || fd < 0)
 		return -1;
 	if (fstat(fd, &st) < 0 || !S_ISSOCK(st.st_mode) || (unsigned long long)st.st_ino != inode)
 		return -1;
 	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) < 0 || type != SOCK_SEQPACKET)
 		return -1;
+	*ret_base = base;
 	return fd;
 }
 
-bool wf_link_offered(void)
+bool wf_link_offered(uint32_t *ret_base)
 {
-	return calls < 0 && find_door() >= 0;
+	return calls < 0 && find_door(ret_base) >= 0;
 }
 
 static int read_welcome(int sock, struct wf_welcome *ret_welcome)
@@ -124,8 +126,16 @@ static int read_welcome(int sock, struct wf_welcome *ret_welcome)
 	if (w.result < 0)
 		return weft_fail(-EACCES, "%.*s", (int)strnlen(w.words, sizeof(w.words)), w.words);
 	ret_welcome->process = w.process;
+	ret_welcome->base = w.base;
 	ret_welcome->count = w.count;
 	memcpy(ret_welcome->job, w.job, sizeof(w.job));
+	ret_welcome->host = w.host;
+	ret_welcome->hosts = w.hosts;
+	ret_welcome->ports = w.ports;
+	ret_welcome->ports_last = w.ports_last;
+	snprintf(ret_welcome->adapter, sizeof(ret_welcome->adapter), "%.*s", (int)strnlen(w.adapter, sizeof(w.adapter)), w.adapter);
+	memcpy(ret_welcome->key.bytes, w.key, sizeof(w.key));
+	explicit_bzero(w.key, sizeof(w.key));
 	return 0;
 }
 
@@ -148,7 +158,8 @@ static int knock(int door, const int mine[2], const int theirs[2], int board_fd,
 
 int wf_link_join(int board_fd, size_t board_bytes, int event_fd, struct wf_welcome *ret_welcome)
 {
-	int door = find_door(), c[2], n[2], r;
+	uint32_t base;
+	int door = find_door(&base), c[2], n[2], r;
 
 	if (door < 0)
 		return weft_fail(-ECONNRESET, "no agent's door is open here");
@@ -166,7 +177,6 @@ int wf_link_join(int board_fd, size_t board_bytes, int event_fd, struct wf_welco
 		close(n[0]);
 		return r;
 	}
-	processes = ret_welcome->count;
 	calls = c[0];
 	notes = n[0];
 	close(door);
@@ -247,7 +257,7 @@ int wf_link_give(uint32_t process, uint32_t segment)
 	int fd, r;
 
 	/* Numbers out of another process's message: the agent would hold us to be the one that is out of its mind. */
-	if (!process || process > processes || !segment)
+	if (!process || process >= WF_AGENTS || !segment)
 		return -ESRCH;
 	r = call(WF_CALL_GIVE, process, segment, -1, &fd, 1);
 	return r < 0 ? r : fd;
@@ -256,6 +266,69 @@ int wf_link_give(uint32_t process, uint32_t segment)
 int wf_link_acted(uint32_t process)
 {
 	return call(WF_CALL_ACTED, process, 0, -1, NULL, 0);
+}
+
+/* One call with an answer of its own, of @bytes. */
+static int call_apart(const void *frame, size_t n, void *ret_answer, size_t bytes)
+{
+	struct wf_parcel parcel = { .count = 0 };
+	ssize_t got;
+	int r;
+
+	pthread_mutex_lock(&call_lock);
+	r = calls < 0 ? gone() : send_patiently(calls, frame, n, NULL, 0);
+	if (r < 0 && calls >= 0)
+		r = unsent(r);
+	if (r == 0) {
+		got = recv_patiently(calls, ret_answer, bytes, &parcel);
+		wf_parcel_drop(&parcel);
+		if (got != (ssize_t)bytes || memcmp(frame, ret_answer, sizeof(uint32_t)) != 0)
+			r = lost();
+	}
+	pthread_mutex_unlock(&call_lock);
+	return r;
+}
+
+int wf_link_at(const char *at)
+{
+	struct wf_frame_at frame = { .what = WF_CALL_AT };
+	struct wf_frame_answer answer;
+	int r;
+
+	snprintf(frame.at, sizeof(frame.at), "%s", at);
+	r = call_apart(&frame, sizeof(frame), &answer, sizeof(answer));
+	return r < 0 ? r : answer.result;
+}
+
+static int ask_where(uint32_t process, struct wf_frame_where *ret_where)
+{
+	struct wf_frame_call frame = { .what = WF_CALL_WHERE, .process = process };
+	int r = process ? call_apart(&frame, sizeof(frame), ret_where, sizeof(*ret_where)) : -ESRCH;
+
+	return r < 0 ? r : ret_where->result == -ESRCH ? weft_fail(-ESRCH, "the job has no process %u", process) : 0;
+}
+
+int wf_link_where(uint32_t process, char *ret_at, size_t n)
+{
+	struct wf_frame_where where;
+	int r = ask_where(process, &where);
+
+	if (r < 0 || where.near)
+		return r < 0 ? r : 1;
+	if (where.result == 0)
+		snprintf(ret_at, n, "%.*s", (int)strnlen(where.at, sizeof(where.at)), where.at);
+	return where.result;
+}
+
+int wf_link_near(uint32_t process, uint32_t *ret_last)
+{
+	struct wf_frame_where where;
+	int r = ask_where(process, &where);
+
+	if (r < 0)
+		return r;
+	*ret_last = where.last;
+	return where.near != 0;
 }
 
 int wf_link_bye(void)

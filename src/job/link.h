@@ -12,10 +12,16 @@
 #include <stdint.h>
 #include <weft/base.h>
 
+#include "secure/key.h"
+
 struct wf_welcome {
-	uint32_t process;               /* this one's number, 1 .. count */
-	uint32_t count;                 /* processes started together */
+	uint32_t process;               /* this one's number, base + 1 .. base + count */
+	uint32_t base, count;           /* processes started together */
 	unsigned char job[16];          /* random */
+	uint32_t host, hosts;           /* hosts 0: there is one, and what follows is nothing */
+	uint32_t ports, ports_last;     /* where to listen, */
+	char adapter[64];               /* and on which adapter */
+	struct wf_key key;              /* the caller's to wipe */
 };
 
 enum { WF_NOTE_JOINED = 1, WF_NOTE_MEET, WF_NOTE_DEAD, WF_NOTE_SETTLED };
@@ -27,8 +33,8 @@ struct wf_note {
 	uint32_t left;                  /* DEAD: said farewell first */
 };
 
-/* [one thread] True: an agent started this process (or an ancestor of it), and nobody else has joined in its place yet. */
-bool wf_link_offered(void);
+/* [one thread] True: an agent started this process (or an ancestor of it), and nobody else has joined in its place yet. *@ret_base: the number before that of rank 0. */
+bool wf_link_offered(uint32_t *ret_base);
 
 /* [one thread] Joins with this process's board (@board_fd) and the descriptor that wakes it (@event_fd, an eventfd). The descriptors stay the
  * caller's. 0; -EACCES: refused, the words say why; -ECONNRESET: no agent answers. */
@@ -44,6 +50,14 @@ int wf_link_tell(uint32_t segment, int fd);             /* my segment of that nu
 int wf_link_untell(uint32_t segment);                   /* nobody needs it any more */
 int wf_link_give(uint32_t process, uint32_t segment);   /* that segment's descriptor; -ESRCH: none of that number */
 int wf_link_acted(uint32_t process);                    /* I have acted on its death */
+int wf_link_at(const char *at);                         /* processes of other hosts reach me there */
+
+/* Where @process is: 1: on this host; 0: on another, and *@ret_at is where; -EAGAIN: on another, and has not said where: WF_NOTE_JOINED or WF_NOTE_DEAD will come;
+ * -ESRCH: no such process, or gone. */
+int wf_link_where(uint32_t process, char *ret_at, size_t n);
+
+/* The same of all from @process to *@ret_last. 1, 0 or -ESRCH. */
+int wf_link_near(uint32_t process, uint32_t *ret_last);
 int wf_link_bye(void);                                  /* I leave; after this only closing */
 
 /* [any] The agent is to end the whole job, with exit code @code and the words @why. 0: it has been told, and kills; or it could not be told until @until:

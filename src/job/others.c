@@ -11,6 +11,7 @@
 #include "base/fence.h"
 #include "base/log.h"
 #include "base/park.h"
+#include "job/frames.h"
 #include "job/link.h"
 #include "mem/segment.h"
 #include "mem/share.h"
@@ -40,44 +41,60 @@ static int number(const char *name, uint32_t least, uint32_t most, uint32_t *ret
 	return 0;
 }
 
-int wf_others_offered(uint32_t *ret_process, uint32_t *ret_count)
+int wf_others_offered(uint32_t *ret_process, uint32_t *ret_base, uint32_t *ret_count)
 {
-	uint32_t rank;
+	uint32_t rank, base;
 
 	if (was_in)
 		return weft_fail(-EACCES, "this process has left its job, and cannot come back");
-	if (!wf_link_offered())
+	if (!wf_link_offered(&base))
 		return 0;
-	if (number("WEFT_SIZE", 1, WF_PROCESSES - 1, ret_count) < 0 || number("WEFT_RANK", 0, *ret_count - 1, &rank) < 0)
+	if (base >= WF_AGENTS || number("WEFT_SIZE", 1, WF_AGENTS - 1 - base, ret_count) < 0 || number("WEFT_RANK", 0, *ret_count - 1, &rank) < 0)
 		return weft_fail(-EACCES, "WEFT_AGENT is set, but WEFT_RANK and WEFT_SIZE make no sense");
-	*ret_process = rank + 1;
+	*ret_base = base;
+	*ret_process = base + rank + 1;
 	return 1;
 }
 
-/* The hosts of the job, if there are several: WEFT_HOSTS, WEFT_PORTS, WEFT_KEY. */
-static int join_hosts(uint32_t process)
+static int near(uint32_t process)
 {
-	const char *hosts = getenv("WEFT_HOSTS"), *path = getenv("WEFT_KEY");
-	struct wf_key key;
-	uint8_t job[16];
-	uint32_t base;
-	int r;
+	uint32_t last;
 
-	if (!hosts)
-		return 0;
-	if (!path)
-		return weft_fail(-EACCES, "WEFT_HOSTS is set, and WEFT_KEY is not");
-	if (number("WEFT_PORTS", 1, 65535, &base) < 0)
-		return weft_fail(-EINVAL, "WEFT_PORTS is no port number");
-	r = wf_key_read(path, &key);
+	return wf_link_near(process, &last);
+}
+
+/* Which of those it was started with are of this host. */
+static int find_mates(uint32_t base, uint32_t count)
+{
+	for (uint32_t i = base + 1, last; i <= base + count; i = last + 1) {
+		int r = wf_link_near(i, &last);
+
+		if (r < 0 && r != -ESRCH)
+			return r;
+		if (r < 0 || last < i)
+			last = i;       /* gone already */
+		for (uint32_t n = i; r >= 0 && n <= last && n <= base + count; n++)
+			atomic_store_explicit(&wf_whereabouts[n], r ? WF_ON_HOST : WF_OFF_HOST, memory_order_relaxed);
+	}
+	return 0;
+}
+
+/* The job is on several hosts. */
+static int join_hosts(const struct wf_welcome *w)
+{
+	struct wf_wire_self self = {
+		.process = w->process, .count = w->count, .key = &w->key, .adapter = w->adapter, .ports = w->ports, .ports_last = w->ports_last, .where = wf_link_where,
+	};
+	char at[WF_AT_TEXT];
+	int r = wf_crypto_load();
+
 	if (r == 0)
-		r = wf_crypto_load();
+		r = wf_hkdf_expand(w->key.bytes, "weft job number", NULL, 0, self.job, sizeof(self.job));
 	if (r == 0)
-		r = wf_hkdf_expand(key.bytes, "weft job number", NULL, 0, job, sizeof(job));
+		r = wf_wire_join(&self, at, sizeof(at));
 	if (r == 0)
-		r = wf_wire_join(process, hosts, base, &key, job);
-	wf_key_wipe(&key);
-	return r;
+		r = find_mates(w->base, w->count);
+	return r < 0 ? r : wf_link_at(at);
 }
 
 int wf_others_prepare(uint32_t process)
@@ -112,10 +129,17 @@ static void notices(void)
 		switch (note.what) {
 		case WF_NOTE_JOINED:
 		case WF_NOTE_MEET:
-			wf_host_joined(note.process);
+			if (wf_peer_near(note.process))
+				wf_host_joined(note.process);
+			else
+				wf_wire_joined(note.process);
 			break;
 		case WF_NOTE_DEAD:
 			wf_log(WF_INFO, "process %u %s", note.process, note.left ? "has left" : "is dead");
+			if (!wf_peer_near(note.process)) {
+				wf_wire_dead(note.process);
+				break;
+			}
 			wf_host_dead(note.process);
 			say_acted(note.process);
 			break;
@@ -133,7 +157,19 @@ static void notices(void)
 	}
 }
 
-int wf_others_join(uint32_t process, uint32_t count)
+/* The agent has let this process in: what it said is put to use. */
+static int welcomed(const struct wf_welcome *w, uint32_t process, uint32_t base, uint32_t count)
+{
+	if (w->process != process || w->base != base || w->count != count)
+		return weft_fail(-EACCES, "the agent calls this process %u of %u, the environment %u of %u", w->process, w->count, process, count);
+	if (w->hosts)
+		return join_hosts(w);
+	for (uint32_t i = base + 1; i <= base + count; i++)
+		atomic_store_explicit(&wf_whereabouts[i], WF_ON_HOST, memory_order_relaxed);
+	return 0;
+}
+
+int wf_others_join(uint32_t process, uint32_t base, uint32_t count)
 {
 	struct wf_welcome welcome;
 	int r;
@@ -141,16 +177,15 @@ int wf_others_join(uint32_t process, uint32_t count)
 	event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (event_fd < 0)
 		return weft_fail(-errno, "no descriptor to be woken by");
-	r = wf_peers_init(process, count, wf_host_hooks(wf_link_meet));
-	if (r == 0)
-		r = join_hosts(process);
+	r = wf_peers_init(process, base, count, wf_host_hooks(wf_link_meet, near));
 	if (r == 0) {
 		wf_board_name(process);
 		r = wf_link_join(wf_board_fd, sizeof(struct wf_board), event_fd, &welcome);
 	}
-	if (r == 0 && (welcome.process != process || welcome.count != count))
-		r = weft_fail(-EACCES, "the agent calls this process %u of %u, the environment %u of %u", welcome.process,
-			      welcome.count, process, count);
+	if (r == 0) {
+		r = welcomed(&welcome, process, base, count);
+		wf_key_wipe(&welcome.key);
+	}
 	if (r == 0)
 		r = wf_listener_far(event_fd, wf_link_fd(), notices);
 	if (r < 0) {

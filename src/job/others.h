@@ -6,15 +6,15 @@
 #include <stdint.h>
 #include <weft/base.h>
 
-/* [one thread] Did an agent start this process? Then it is number *@ret_process of *@ret_count. 1, 0: no; -EACCES: the environment says so and
+/* [one thread] Did an agent start this process? Then it is number *@ret_process, one of *@ret_count above *@ret_base. 1, 0: no; -EACCES: the environment says so and
  * makes no sense, or this process has left its job before. */
-int wf_others_offered(uint32_t *ret_process, uint32_t *ret_count);
+int wf_others_offered(uint32_t *ret_process, uint32_t *ret_base, uint32_t *ret_count);
 
 /* [one thread] Before memory is taken: it will be shared. -ENOSYS: the kernel gives no memory that can be. */
 int wf_others_prepare(uint32_t process);
 
 /* [one thread] The process's port is open: others may come. */
-int wf_others_join(uint32_t process, uint32_t count);
+int wf_others_join(uint32_t process, uint32_t base, uint32_t count);
 bool wf_others_leave(weft_time until);          /* false: what was on its way to another host then is lost */
 
 #endif

@@ -14,7 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WF_PROCESSES 1025u                      /* numbers of a job's processes are 1 .. 1024 */
+#define WF_PROCESSES 1281u                      /* numbers of a job's processes are 1 .. 1024, of its agents WF_AGENTS + host */
+#define WF_AGENTS 1025u
 
 /* How segments get to others and others' to us: set once, before the first is made. Both may be called under any lock. */
 struct wf_segment_hooks {

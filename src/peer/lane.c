@@ -22,6 +22,7 @@
 #define BACKOFF_LEAST (10 * WEFT_MS)
 #define BACKOFF_MOST WEFT_S
 #define OWN_PAUSE (100 * WEFT_MS)
+#define LAST_WORDS (500 * WEFT_MS)      /* of a dead process, to arrive */
 
 bool wf_lane_good(const struct wf_lane *lane)
 {
@@ -322,6 +323,38 @@ static void forgive(struct wf_remote *r, weft_time late)
 	}
 }
 
+void wf_remote_doomed(struct wf_remote *r, weft_time now)
+{
+	r->now = now;
+	if (!r->doomed)
+		r->doomed = now + LAST_WORDS;
+	r->dirty = true;
+}
+
+void wf_remote_found(struct wf_remote *r, weft_time now)
+{
+	r->now = now;
+	for (struct wf_lane_slot *s = r->slots; s < r->slots + WF_LANE_SLOTS; s++)
+		if (!s->lane && !s->opening)
+			s->retry_at = now, s->tries = 0;
+	r->dirty = true;
+}
+
+/* The kernel of its host closes its lanes behind what it had written. True: that was all. */
+static bool run_doom(struct wf_remote *r)
+{
+	bool up = false;
+
+	for (struct wf_lane *lane = r->lanes; lane < r->lanes + WF_LANES; lane++)
+		up |= lane->up;
+	if (!up || r->now >= r->doomed) {
+		wf_remote_end(r, -ECONNRESET);
+		return true;
+	}
+	wf_arm(r, r->doomed);
+	return false;
+}
+
 void wf_lanes_run(struct wf_remote *r)
 {
 	weft_time quiet;
@@ -329,6 +362,8 @@ void wf_lanes_run(struct wf_remote *r)
 	if (r->wake != WEFT_FOREVER && r->now - r->wake > OWN_PAUSE)
 		forgive(r, r->now - r->wake);
 	r->wake = WEFT_FOREVER;
+	if (r->doomed && run_doom(r))
+		return;
 	if (!wf_busy(r))
 		r->busy_since = 0;
 	else if (!r->busy_since)
@@ -341,7 +376,8 @@ void wf_lanes_run(struct wf_remote *r)
 	for (struct wf_lane *lane = r->lanes; lane < r->lanes + WF_LANES; lane++)
 		if (lane->up && !lane->closing)
 			watch(r, lane);
-	open_lanes(r, r->busy_since && quiet >= r->conf.deadline / 2);
+	if (!r->doomed)
+		open_lanes(r, r->busy_since && quiet >= r->conf.deadline / 2);
 	wf_streams_place(r);
 	wf_ping_run(r);
 	if (r->busy_since) {

@@ -320,6 +320,7 @@ struct wf_remote {
 	weft_time now, wake;                    /* of the call; when to call acts again */
 	bool dirty;                             /* lanes, streams or what is wanted of them have changed */
 	weft_time heard, busy_since;            /* busy_since 0: nothing is expected of the other end */
+	weft_time doomed;                       /* it is dead, and this is how long what it sent before may take to arrive; 0: it is not */
 	uint32_t cares;                         /* operations that wait for it and are not known here */
 	struct wf_lane_slot slots[WF_LANE_SLOTS];
 	struct wf_lane lanes[WF_LANES];
@@ -482,6 +483,8 @@ void wf_remote_body(struct wf_remote *r, struct wf_lane *lane, bool ok, weft_tim
 int wf_remote_ping(struct wf_remote *r, uint32_t name, uint32_t count, weft_time now);
 void wf_remote_alive(struct wf_remote *r, weft_time now);               /* somebody who knows says so: silence counts anew */
 void wf_remote_gone(struct wf_remote *r, int err, weft_time now);       /* dead, or its session unknown there */
+void wf_remote_doomed(struct wf_remote *r, weft_time now);              /* dead, by who knows: what it sent before is read first, and no lane opened any more */
+void wf_remote_found(struct wf_remote *r, weft_time now);               /* where it is is known by now: lanes that could not be opened are tried at once */
 void wf_remote_close(struct wf_remote *r, weft_time now);               /* drains, says BYE; CLOSED tells. New sends: -ESHUTDOWN */
 
 #endif

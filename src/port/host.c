@@ -139,11 +139,12 @@ static const struct wf_frame_rule rules[WF_FRAME_KINDS] = {
 	[WF_F_LOOK] = { .same = sizeof(struct wf_f_word) },
 };
 
-const struct wf_peer_hooks *wf_host_hooks(int (*meet)(uint32_t process, int *ret_board_fd, int *ret_event_fd))
+const struct wf_peer_hooks *wf_host_hooks(int (*meet)(uint32_t process, int *ret_board_fd, int *ret_event_fd), int (*near)(uint32_t process))
 {
 	static struct wf_peer_hooks hooks;
 
 	hooks.meet = meet;
+	hooks.near = near;
 	hooks.frame = frame;
 	hooks.rules = rules;
 	return &hooks;

@@ -5,7 +5,8 @@
 #include "net/local/peer.h"
 #include "weft/port.h"
 
-extern const struct wf_peer_hooks *wf_host_hooks(int (*meet)(uint32_t process, int *ret_board_fd, int *ret_event_fd));
+/* @meet, @near: as in struct wf_peer_hooks. */
+const struct wf_peer_hooks *wf_host_hooks(int (*meet)(uint32_t process, int *ret_board_fd, int *ret_event_fd), int (*near)(uint32_t process));
 
 /* [listener] Everything that came from others, and what goes on with them: how much. */
 int wf_host_attend(void);

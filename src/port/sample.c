@@ -158,6 +158,13 @@ static void sample_budget(struct weft_state *s, const struct wf_roots *roots, co
 	wf_sample_strangers(s, roots, mem);
 }
 
+bool wf_sample_near(const struct wf_roots *roots, const struct wf_memory *mem, uint32_t process)
+{
+	uint8_t where;
+
+	return !roots->whereabouts || process >= roots->processes || !get(mem, roots->whereabouts + process, &where, sizeof(where)) || where != WF_OFF_HOST;
+}
+
 static void sample_peers(struct weft_state *s, const struct wf_roots *roots, const struct wf_memory *mem)
 {
 	static const char *const words[] = { "not met", "has not joined yet", "met", "dead or gone" };
@@ -167,7 +174,7 @@ static void sample_peers(struct weft_state *s, const struct wf_roots *roots, con
 	for (uint32_t i = 1; i < WF_PROCESSES && i < roots->processes; i++) {
 		if (!get(mem, pointer(mem, roots->peers, i), &p, sizeof(p)))
 			continue;
-		if (!wf_sample_near(roots, i)) {
+		if (!wf_sample_near(roots, mem, i)) {
 			wf_sample_abroad(s, roots, mem, i);
 			continue;
 		}

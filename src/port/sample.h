@@ -47,10 +47,7 @@ void wf_sample_process(struct weft_state *s, const struct wf_roots *roots, const
 void wf_sample_strangers(struct weft_state *s, const struct wf_roots *roots, const struct wf_memory *mem);      /* how many were refused, if any */
 void wf_sample_abroad(struct weft_state *s, const struct wf_roots *roots, const struct wf_memory *mem, uint32_t process);
 bool wf_sample_remote(const struct wf_roots *roots, const struct wf_memory *mem, uint32_t process, struct wf_remote *ret_remote);
-static inline bool wf_sample_near(const struct wf_roots *roots, uint32_t process)
-{
-	return !roots->near_first || (process >= roots->near_first && process <= roots->near_last);
-}
+bool wf_sample_near(const struct wf_roots *roots, const struct wf_memory *mem, uint32_t process);
 
 /* A sample of process @pid, another one: 0; -ESRCH; -EPERM; -ENOENT: no weft in it; -EPROTO: of another make; -ENOMEM.
  * Needs no weft_init. */

@@ -1,7 +1,6 @@
 /* rails.c - the rails of this process, who looks at them, and where the others are.
  *
- * One rail, on the address by which the host is listed, or where the knob rails says. Each process listens on the port that its place in the list gives it, so nobody has to be asked
- * where it is.
+ * One rail, on the adapter that the job says, or the knob rails. Where others are the job is asked when they are first needed.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +15,6 @@
 #include "secure/key.h"
 #include "port/lead.h"
 #include "port/listener.h"
-#include "wire/hosts.h"
 #include "wire/ping.h"
 #include "wire/wire.h"
 
@@ -25,7 +23,8 @@
 #define LOOK WEFT_S                     /* how often handshakes are looked at, and who is waited for */
 
 struct wf_endpoint wf_endpoint;
-static struct wf_hosts_map map;
+static int (*where)(uint32_t process, char *ret_at, size_t n);
+static uint32_t others;
 static struct wf_rail *rail;
 static _Atomic weft_time next_look;
 static _Atomic uint32_t hurried;
@@ -39,19 +38,15 @@ struct wf_rail *wf_rail_to(const struct wf_trunk *t, uint32_t n)
 
 int wf_host_addr(uint32_t process, struct weft_addr *ret_addr)
 {
-	char text[96];
-	int r = wf_hosts_place(&map, process, text, sizeof(text));
+	char text[WF_WIRE_AT];
+	int r = where(process, text, sizeof(text));
 
-	return r < 0 ? r : rail->driver->slots.addr_parse(text, ret_addr);
+	return r < 0 ? r : r > 0 ? -ESRCH : rail->driver->slots.addr_parse(text, ret_addr);
 }
 
 uint32_t wf_hosts_abroad(void)
 {
-	uint32_t first, last, all = wf_hosts_count(&map);
-
-	wf_hosts_near(&map, (uint32_t)(wf_process_id >> 32), &first, &last);
-	all -= last - first + 1;
-	return all ? all : 1;
+	return others > 1 ? others - 1 : 1;
 }
 
 /* For who looks from outside. */
@@ -116,49 +111,45 @@ static struct wf_route_ops ops = {
 	.asked = wf_ping_asked,
 };
 
-/* What the rail of this process is called, and what it is told: on the adapter of the address by which the host is listed, unless the knob says another. */
-static int name_rail(uint32_t process, char *ret_name, size_t n, char *ret_options, size_t m)
+/* What the rail of this process is called, and what it is told. */
+static int name_rail(const struct wf_wire_self *self, char *ret_name, size_t n, char *ret_options, size_t m)
 {
 	const char *text = wf_knob_text(WF_KNOB_RAILS);
-	unsigned port = wf_hosts_port(&map, process);
 	struct wf_choice choice = { .driver = wf_driver_at(0) };        /* the first built in is the one that every machine has */
 	int r;
 
-	snprintf(choice.adapter, sizeof(choice.adapter), "%s", wf_hosts_adapter(&map, process));
+	snprintf(choice.adapter, sizeof(choice.adapter), "%s", self->adapter);
 	if (*text) {
 		r = wf_rails_choose(text, &choice, 1);
 		if (r != 1)
 			return r < 0 ? r : weft_fail(-EINVAL, "knob rails: '%s' means %d adapters, and this version uses one", text, r);
 	}
 	snprintf(ret_name, n, "%s:%s", choice.driver->name, choice.adapter);
-	snprintf(ret_options, m, "%s.ports=%u-%u", wf_driver_at(0)->name, port, port);
+	ret_options[0] = 0;
+	if (self->ports)
+		snprintf(ret_options, m, "%s.ports=%u-%u", wf_driver_at(0)->name, self->ports, self->ports_last);
 	return 0;
 }
 
-int wf_wire_join(uint32_t process, const char *hosts, uint32_t base, const struct wf_key *key, const uint8_t job[16])
+int wf_wire_join(const struct wf_wire_self *job, char *ret_at, size_t n)
 {
-	struct wf_identity self = { .process = process };
-	char name[160], options[160], text[96];
-	uint32_t first, last;
-	int r = wf_hosts_parse(hosts, base, &map);
+	struct wf_identity self = { .process = job->process };
+	char name[160], options[160];
+	int r = wf_random_fill(&(struct wf_random){ 0 }, self.incarnation, sizeof(self.incarnation));
 
-	if (r == 0)
-		r = wf_hosts_place(&map, process, text, sizeof(text));
 	if (r < 0)
 		return r;
-	r = wf_random_fill(&(struct wf_random){ 0 }, self.incarnation, sizeof(self.incarnation));
+	r = wf_endpoint_init(&wf_endpoint, job->key, job->job, &self, (enum wf_mode)(WF_MODE_FULL + wf_knob(WF_KNOB_SECURE)));
 	if (r < 0)
 		return r;
-	r = wf_endpoint_init(&wf_endpoint, key, job, &self, (enum wf_mode)(WF_MODE_FULL + wf_knob(WF_KNOB_SECURE)));
-	if (r < 0)
-		return r;
-	wf_hosts_near(&map, process, &first, &last);
-	wf_peers_near(first, last);
-	r = name_rail(process, name, sizeof(name), options, sizeof(options));
+	where = job->where;
+	others = job->count;
+	r = name_rail(job, name, sizeof(name), options, sizeof(options));
 	if (r == 0)
 		r = wf_rail_open(name, options, &wf_line_upcalls, wf_lines_retry, NULL, &rail);
 	if (r < 0)
 		return r;
+	rail->driver->slots.addr_print(&rail->info.addr, ret_at, n);
 	r = wf_lead_init();
 	if (r < 0) {
 		wf_rail_close(rail);
@@ -166,11 +157,10 @@ int wf_wire_join(uint32_t process, const char *hosts, uint32_t base, const struc
 	}
 	ops.fd = rail->fd;
 	wf_hosts = &ops;
-	wf_roots.near_first = first;
-	wf_roots.near_last = last;
+	wf_roots.whereabouts = (uintptr_t)wf_whereabouts;
 	wf_trunks_show(&wf_roots);
 	wf_roots.strangers = (uintptr_t)&refused;
-	wf_log(WF_INFO, "process %u is reached at %s", process, text);
+	wf_log(WF_INFO, "process %u is reached at %s", job->process, ret_at);
 	return 0;
 }
 
@@ -187,12 +177,11 @@ bool wf_wire_leave(weft_time until)
 		if (poll(false) == 0)
 			wf_nap(100000);
 	wf_hosts = NULL;
-	wf_roots.trunks = wf_roots.near_first = wf_roots.strangers = 0;
+	wf_roots.trunks = wf_roots.whereabouts = wf_roots.strangers = 0;
 	wf_trunks_free();
 	wf_rail_close(rail);
 	rail = NULL;
 	wf_lead_fini();
 	wf_endpoint_fini(&wf_endpoint);
-	wf_peers_near(1, UINT32_MAX);
 	return all;
 }

@@ -13,7 +13,7 @@
 #include "port/lead.h"
 #include "port/open.h"
 
-#define PROCESSES 1024u                 /* a page of the table */
+#define PROCESSES WF_PROCESSES
 #define WINDOW_MOST (1u << 20)          /* fills a line of 10 GB/s for 100 us */
 #define ROW 4u                          /* short sends one upon the other: more are likely */
 #define ROW_GAP 2                       /* us between two of them, or about */
@@ -58,7 +58,7 @@ static struct wf_trunk *make_locked(uint32_t process)
 	t->process = process;
 	t->tick_us = wf_ticks_us();
 	conf.seed = (uint64_t)wf_now() * 0x9e3779b97f4a7c15u + process;
-	if (wf_host_addr(process, &t->addr) < 0 || wf_remote_init(&t->remote, &conf, wf_now()) < 0) {
+	if (wf_remote_init(&t->remote, &conf, wf_now()) < 0) {
 		free(t);
 		return NULL;
 	}
@@ -83,6 +83,22 @@ struct wf_trunk *wf_trunk_get(uint32_t process)
 	return t;
 }
 
+/* True: it is known where it is. */
+static bool place(struct wf_trunk *t)
+{
+	struct weft_addr addr;
+
+	if (atomic_load_explicit(&t->placed, memory_order_acquire))
+		return true;
+	if (wf_host_addr(t->process, &addr) < 0)
+		return false;
+	wf_lock(&make_lock);
+	t->addr = addr;
+	atomic_store_explicit(&t->placed, true, memory_order_release);
+	wf_unlock(&make_lock);
+	return true;
+}
+
 /* A lane is wanted. */
 static void open_lane(struct wf_trunk *t, const struct wf_act *a)
 {
@@ -90,6 +106,10 @@ static void open_lane(struct wf_trunk *t, const struct wf_act *a)
 	struct wf_line *l = rail ? wf_line_new(rail) : NULL;
 	int klass = a->slot == 0 ? WEFT_LANE_CONTROL : a->slot % 2 ? WEFT_LANE_HEAD : WEFT_LANE_BULK, r;
 
+	if (l && !place(t)) {
+		wf_line_free(l);
+		l = NULL;
+	}
 	if (l) {
 		l->trunk = t;
 		l->mine = true;
@@ -130,6 +150,31 @@ static void dead(struct wf_trunk *t, int err)
 	wf_log(WF_INFO, "process %u of another host: %s", t->process, strerror(err ? -err : ECONNRESET));
 	wf_process_ended(t->process);
 	wf_arrive_dead(t->process, -ECONNRESET);
+}
+
+void wf_wire_joined(uint32_t process)
+{
+	struct wf_trunk *t = wf_hosts ? wf_trunk_at(process) : NULL;
+
+	if (!t)
+		return;
+	wf_lock(&t->lock);
+	wf_remote_found(&t->remote, wf_now());
+	wf_unlock(&t->lock);
+	wf_trunk_kick(t);
+}
+
+/* Who has not met it makes its trunk to know that it is dead. */
+void wf_wire_dead(uint32_t process)
+{
+	struct wf_trunk *t = wf_hosts ? wf_trunk_get(process) : NULL;
+
+	if (!t)
+		return;
+	wf_lock(&t->lock);
+	wf_remote_doomed(&t->remote, wf_now());
+	wf_unlock(&t->lock);
+	wf_trunk_kick(t);
 }
 
 void wf_trunks_by(weft_time when)

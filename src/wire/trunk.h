@@ -77,7 +77,8 @@ struct wf_line {
 
 struct wf_trunk {
 	uint32_t process;
-	struct weft_addr addr;                  /* of its rail; constant */
+	struct weft_addr addr;                  /* of its rail, once it is placed; then constant */
+	_Atomic bool placed;                    /* release: with addr */
 	uint64_t tick_us;                       /* ticks of a microsecond, or about; constant */
 	struct wf_lock lock;
 	struct wf_lock reading;

@@ -7,12 +7,26 @@
 
 struct wf_act;
 
+#define WF_WIRE_AT 96u                  /* room for where a process is, as text */
 #define WF_WIRE_PROTO 8u                /* bytes before a foreign header: which protocol it is of */
 
-/* [one thread] This process, @process of the job, is to be reached by those of other hosts. @hosts: "10.0.0.1:2,10.0.0.2:2", processes by host, numbered from 1 on; @base: the first
- * port number on each; @key: the job's. 0, or why not. */
-int wf_wire_join(uint32_t process, const char *hosts, uint32_t base, const struct wf_key *key, const uint8_t job[16]);
+/* What the job tells this room. */
+struct wf_wire_self {
+	uint32_t process, count;                /* this one; about how many there will be */
+	const struct wf_key *key;               /* the job's */
+	uint8_t job[16];
+	const char *adapter;                    /* an address of this host, where others reach it; the knob rails overrides it */
+	uint32_t ports, ports_last;             /* where to listen */
+	int (*where)(uint32_t process, char *ret_at, size_t n); /* as wf_link_where; under any lock */
+};
+
+/* [one thread] This process is to be reached by those of other hosts. *@ret_at: where it is. 0, or why not. */
+int wf_wire_join(const struct wf_wire_self *self, char *ret_at, size_t n);
 bool wf_wire_leave(weft_time until);                     /* [one thread] false: what was sent and not acknowledged then is lost */
+
+/* [no lock] What the agents say of a process of another host. */
+void wf_wire_joined(uint32_t process);                   /* it says where it is, now */
+void wf_wire_dead(uint32_t process);                     /* it is dead, or has left */
 
 /* [any] Its acts are to be carried out soon, by whoever polls. */
 void wf_trunk_kick(struct wf_trunk *t);

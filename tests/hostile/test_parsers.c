@@ -121,8 +121,8 @@ static void setup(void)
 	wf_segments_share(ME, &segments);
 	liar_make();
 	MUST_OK(weft_init(NULL));
-	hooks = wf_host_hooks(meet);
-	MUST_OK(wf_peers_init(ME, 2, hooks));
+	hooks = wf_host_hooks(meet, NULL);
+	MUST_OK(wf_peers_init(ME, 0, 2, hooks));
 	MUST_OK(wf_peer_get(LIAR, &liar));
 	weft_self();
 }

@@ -91,7 +91,7 @@ static void do_join(void)
 	struct wf_welcome w;
 	int r;
 
-	if (!wf_link_offered()) {
+	if (!wf_link_offered(&(uint32_t){ 0 })) {
 		tell("no door");
 		return;
 	}

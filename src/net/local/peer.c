@@ -12,43 +12,86 @@
 
 #include "base/log.h"
 
-static struct wf_peer *peers[WF_PROCESSES];     /* by number; set at init, then constant */
-static uint32_t count, self;
+static _Atomic(struct wf_peer *) peers[WF_PROCESSES];   /* by number; those of this launch at init, others when they are heard of; then constant */
+static _Atomic uint32_t highest;                /* number with one */
+static uint32_t self;
+static bool on;
 static const struct wf_peer_hooks *hooks;
 static struct wf_lock meet_lock;
 static _Atomic uint32_t owed;                   /* peers for whom frames are kept */
 
-int wf_peers_init(uint32_t process, uint32_t n, const struct wf_peer_hooks *h)
+_Atomic uint8_t wf_whereabouts[WF_PROCESSES];
+
+/* [one thread, or under meet_lock] NULL: no memory. */
+static struct wf_peer *add(uint32_t process)
 {
-	for (uint32_t i = 1; i <= n && i < WF_PROCESSES; i++) {
-		if (i == process || peers[i])
-			continue;
-		peers[i] = aligned_alloc(WF_LINE, (sizeof(**peers) + WF_LINE - 1) & ~(size_t)(WF_LINE - 1));
-		if (!peers[i])
+	struct wf_peer *p = aligned_alloc(WF_LINE, (sizeof(*p) + WF_LINE - 1) & ~(size_t)(WF_LINE - 1));
+
+	if (!p)
+		return NULL;
+	memset(p, 0, sizeof(*p));
+	p->process = process;
+	p->event_fd = -1;
+	atomic_store_explicit(&peers[process], p, memory_order_release);        /* C3 */
+	if (process > atomic_load_explicit(&highest, memory_order_relaxed))
+		atomic_store_explicit(&highest, process, memory_order_release);
+	return p;
+}
+
+int wf_peers_init(uint32_t process, uint32_t base, uint32_t n, const struct wf_peer_hooks *h)
+{
+	for (uint32_t i = base + 1; i <= base + n && i < WF_PROCESSES; i++)
+		if (i != process && !wf_peer_at(i) && !add(i))
 			return weft_fail(-ENOMEM, "no memory for %u processes", n);
-		memset(peers[i], 0, sizeof(**peers));
-		peers[i]->process = i;
-		peers[i]->event_fd = -1;
-	}
 	hooks = h;
 	self = process;
-	count = n;
+	on = true;
+	atomic_store_explicit(&wf_whereabouts[process], WF_ON_HOST, memory_order_relaxed);
 	return 0;
 }
 
 bool wf_peers_on(void)
 {
-	return count > 1;
+	return on;
 }
 
 uint32_t wf_peers_count(void)
 {
-	return count ? count : 1;
+	uint32_t most = atomic_load_explicit(&highest, memory_order_acquire);
+
+	return most > self ? most : self ? self : 1;
 }
 
 struct wf_peer *wf_peer_at(uint32_t process)
 {
-	return process < WF_PROCESSES ? peers[process] : NULL;
+	return process < WF_PROCESSES ? atomic_load_explicit(&peers[process], memory_order_acquire) : NULL;      /* C3 */
+}
+
+bool wf_peer_find(uint32_t process)
+{
+	int near = on && hooks->near ? hooks->near(process) : 1;
+
+	if (near >= 0 && on)
+		atomic_store_explicit(&wf_whereabouts[process], near ? WF_ON_HOST : WF_OFF_HOST, memory_order_relaxed);
+	return near != 0;
+}
+
+/* One that was not started with this process, and is heard of for the first time. NULL: there is none of that number, or no memory for it. */
+static struct wf_peer *heard_of(uint32_t process)
+{
+	struct wf_peer *p = NULL;
+
+	if (!on || !process || process == self || process >= WF_PROCESSES)
+		return NULL;
+	wf_peer_near(process);
+	if (atomic_load_explicit(&wf_whereabouts[process], memory_order_relaxed) != WF_ON_HOST)
+		return NULL;
+	wf_lock(&meet_lock);
+	p = wf_peer_at(process);
+	if (!p)
+		p = add(process);
+	wf_unlock(&meet_lock);
+	return p;
 }
 
 bool wf_peer_died(uint32_t process)
@@ -90,20 +133,14 @@ static int meet_locked(struct wf_peer *p)
 	return 0;
 }
 
-uint32_t wf_near_first = 1, wf_near_last = UINT32_MAX;
-
-void wf_peers_near(uint32_t first, uint32_t last)
-{
-	wf_near_first = first;
-	wf_near_last = last;
-}
-
 int wf_peer_get(uint32_t process, struct wf_peer **ret_peer)
 {
 	struct wf_peer *p = wf_peer_at(process);
 	uint32_t state;
 	int r = 0;
 
+	if (wf_unlikely(!p))
+		p = heard_of(process);
 	if (!p)
 		return weft_fail(-ESRCH, "the job has no process %u", process);
 	if (wf_unlikely(!wf_peer_near(process)))
@@ -271,8 +308,8 @@ int wf_peers_poll(void)
 {
 	int n = 0;
 
-	for (uint32_t i = 1; i <= count; i++) {
-		struct wf_peer *p = peers[i];
+	for (uint32_t i = 1, most = wf_peers_count(); i <= most; i++) {
+		struct wf_peer *p = wf_peer_at(i);
 
 		if (!p || atomic_load_explicit(&p->state, memory_order_acquire) != WF_PEER_MET)         /* C3 */
 			continue;
@@ -297,8 +334,8 @@ int wf_peers_poll(void)
 
 bool wf_peers_waiting(void)
 {
-	for (uint32_t i = 1; i <= count; i++) {
-		struct wf_peer *p = peers[i];
+	for (uint32_t i = 1, most = wf_peers_count(); i <= most; i++) {
+		struct wf_peer *p = wf_peer_at(i);
 
 		if (p && atomic_load_explicit(&p->state, memory_order_acquire) == WF_PEER_MET && next_frame(p))
 			return true;
@@ -313,12 +350,12 @@ bool wf_peers_owe(void)
 
 void wf_peers_close(void)
 {
-	for (uint32_t i = 1; i <= count; i++)
-		if (peers[i]) {
+	for (uint32_t i = 1; i <= wf_peers_count(); i++)
+		if (wf_peer_at(i)) {
 			wf_peer_set_dead(i);
-			wf_board_bury(wf_peer_board(peers[i]));
+			wf_board_bury(wf_peer_board(wf_peer_at(i)));
 		}
-	count = 0;
+	on = false;
 }
 
 void wf_peers_show(struct wf_roots *roots)

@@ -45,23 +45,28 @@ static inline struct wf_board *wf_peer_board(struct wf_peer *p)
 
 struct wf_peer_hooks {
 	int (*meet)(uint32_t process, int *ret_board_fd, int *ret_event_fd);    /* as wf_link_meet */
+	int (*near)(uint32_t process);          /* 1: of this host, 0: of another; -ESRCH: nobody knows it. NULL: all are of this host. Any lock may be held */
 	/* [in_lock] A frame has come; @body has WF_FRAME_BYTES. */
 	void (*frame)(struct wf_peer *peer, uint32_t what, const unsigned char *body);
 	const struct wf_frame_rule *rules;      /* by kind, WF_FRAME_KINDS of them */
 };
 
-/* [one thread] This process is number @process of @count. -ENOMEM. */
-int wf_peers_init(uint32_t process, uint32_t count, const struct wf_peer_hooks *hooks);
-/* [one thread] Only the processes with these numbers are of this host. Else all are. */
-void wf_peers_near(uint32_t first, uint32_t last);
-extern uint32_t wf_near_first, wf_near_last;
-static inline bool wf_peer_near(uint32_t process)       /* [any] */
+/* [one thread] This process is number @process; those above @base were started with it, @count of them. -ENOMEM. */
+int wf_peers_init(uint32_t process, uint32_t base, uint32_t count, const struct wf_peer_hooks *hooks);
+
+/* Of which host a process is never changes, so it is asked for once. */
+enum { WF_SOMEWHERE, WF_ON_HOST, WF_OFF_HOST };
+extern _Atomic uint8_t wf_whereabouts[WF_PROCESSES];
+bool wf_peer_find(uint32_t process);
+static inline bool wf_peer_near(uint32_t process)       /* [any] of this host, or nobody's */
 {
-	return process - wf_near_first <= wf_near_last - wf_near_first;
+	uint8_t where = process < WF_PROCESSES ? atomic_load_explicit(&wf_whereabouts[process], memory_order_relaxed) : WF_ON_HOST;
+
+	return wf_likely(where != WF_SOMEWHERE) ? where == WF_ON_HOST : wf_peer_find(process);
 }
 
-bool wf_peers_on(void);                 /* [any] there are others */
-uint32_t wf_peers_count(void);
+bool wf_peers_on(void);                 /* [any] there may be others */
+uint32_t wf_peers_count(void);          /* [any] the highest number that was heard of */
 
 /* [any] Process @process, met: 0; -EAGAIN: has not joined yet; -ESRCH: there is none of that number, or it is dead; -ENOMEM and others: cannot
  * be met. *ret_peer is set with 0 and -EAGAIN, and if it is dead but was met. */
