@@ -11,6 +11,7 @@
 #include "base/life.h"
 #include "base/log.h"
 #include "base/park.h"
+#include "base/variables.h"
 
 static const struct row {
 	const char *name, *unit;
@@ -39,7 +40,13 @@ static char rails_text[WF_KNOB_TEXT];
 static char *const texts[WF_KNOBS] = { [WF_KNOB_RAILS] = rails_text };
 
 _Atomic int64_t wf_knob_value[WF_KNOBS];
+static _Atomic unsigned char origins[WF_KNOBS];         /* relaxed: for who wants to know, beside the value */
 static _Atomic int all_fixed;
+
+const char *wf_knob_name(enum wf_knob k)
+{
+	return rows[k].name;
+}
 
 static int find(const char *name, size_t n)
 {
@@ -58,10 +65,23 @@ static void store(int k, int64_t v)
 		wf_park_tune(v);
 }
 
+#define SHOWN 41                /* with its end */
+
+/* As much of @text as words have room for; what a terminal would obey is not in it. */
+static const char *shown(const char *text, size_t n, char ret_text[SHOWN])
+{
+	size_t i;
+
+	for (i = 0; i < n && i < SHOWN - 1; i++)
+		ret_text[i] = iscntrl((unsigned char)text[i]) ? '?' : text[i];
+	ret_text[i] = 0;
+	return ret_text;
+}
+
 /* A whole number in [min, max], with k, m or g for 2^10, 2^20, 2^30 behind it. */
 static int parse(const struct row *row, const char *text, size_t n, int64_t *ret_v)
 {
-	char digits[32], *end;
+	char digits[32], text_shown[SHOWN], *end;
 	long long v;
 	int shift = 0;
 
@@ -74,9 +94,9 @@ static int parse(const struct row *row, const char *text, size_t n, int64_t *ret
 	if (end != digits && *end && !end[1])
 		shift = *end == 'k' ? 10 : *end == 'm' ? 20 : *end == 'g' ? 30 : 0;
 	if (end == digits || (*end && !shift))
-		return weft_fail(-EINVAL, "knob %s: '%s' is not a number", row->name, digits);
+		return weft_fail(-EINVAL, "knob %s: '%s' is not a number", row->name, shown(text, n, text_shown));
 	if (errno || v < row->min >> shift || v > row->max >> shift || v << shift < row->min)
-		return weft_fail(-ERANGE, "knob %s: %s is not between %lld and %lld %s", row->name, digits,
+		return weft_fail(-ERANGE, "knob %s: %s is not between %lld and %lld %s", row->name, shown(text, n, text_shown),
 				 (long long)row->min, (long long)row->max, row->unit);
 	*ret_v = v << shift;
 	return 0;
@@ -86,6 +106,7 @@ static int parse(const struct row *row, const char *text, size_t n, int64_t *ret
 static int parse_word(int k, const char *text, size_t n, int64_t *ret_v)
 {
 	const char *word = words[k];
+	char text_shown[SHOWN];
 
 	for (int64_t v = 0; *word; v++) {
 		size_t len = strcspn(word, " ");
@@ -96,7 +117,7 @@ static int parse_word(int k, const char *text, size_t n, int64_t *ret_v)
 		}
 		word += len + strspn(word + len, " ");
 	}
-	return weft_fail(-EINVAL, "knob %s: '%.*s' is none of: %s", rows[k].name, n > 40 ? 40 : (int)n, text, words[k]);
+	return weft_fail(-EINVAL, "knob %s: '%s' is none of: %s", rows[k].name, shown(text, n, text_shown), words[k]);
 }
 
 static int set_text(int k, const char *text, size_t n)
@@ -108,47 +129,72 @@ static int set_text(int k, const char *text, size_t n)
 	return 0;
 }
 
-static int set(const char *name, size_t nn, const char *value, size_t vn)
+static int set(const char *name, size_t nn, const char *value, size_t vn, enum wf_origin origin)
 {
+	char name_shown[SHOWN];
 	int64_t v = 0;
 	int k = find(name, nn), r;
 
 	if (k < 0)
-		return weft_fail(-ENOENT, "no knob is called '%.*s'", nn > 40 ? 40 : (int)nn, name);
+		return weft_fail(-ENOENT, "no knob is called '%s'", shown(name, nn, name_shown));
 	if (rows[k].fixed && atomic_load_explicit(&all_fixed, memory_order_relaxed))
 		return weft_fail(-EROFS, "knob %s is fixed once weft_init has returned", rows[k].name);
-	if (texts[k])
-		return set_text(k, value, vn);
-	r = words[k] ? parse_word(k, value, vn, &v) : parse(&rows[k], value, vn, &v);
+	if (texts[k]) {
+		r = set_text(k, value, vn);
+	} else {
+		r = words[k] ? parse_word(k, value, vn, &v) : parse(&rows[k], value, vn, &v);
+		if (r == 0)
+			store(k, v);
+	}
 	if (r == 0)
-		store(k, v);
+		atomic_store_explicit(&origins[k], (unsigned char)origin, memory_order_relaxed);
 	return r;
 }
 
 static int set_environment(void)
 {
 	for (int i = 0; i < WF_KNOBS; i++) {
-		char name[40] = "WEFT_";
+		char name[WF_VARIABLE];
 		const char *v;
-		size_t n = 5;
+		int r;
 
-		if (i == WF_KNOB_LOG)
-			continue;       /* WEFT_LOG also takes names: log.c */
-		for (const char *c = rows[i].name; *c; c++)
-			name[n++] = (char)toupper((unsigned char)*c);
-		name[n] = 0;
+		wf_variable_name(rows[i].name, name);
 		v = getenv(name);
-		if (v && *v) {
-			int r = set(rows[i].name, strlen(rows[i].name), v, strlen(v));
-			if (r < 0)
-				return r;
+		if (!v || !*v)
+			continue;
+		if (i == WF_KNOB_LOG) {         /* WEFT_LOG also takes names, and was read before: log.c */
+			if (wf_log_parse(v) >= 0)
+				atomic_store_explicit(&origins[i], WF_BY_ENVIRONMENT, memory_order_relaxed);
+			continue;
 		}
+		r = set(rows[i].name, strlen(rows[i].name), v, strlen(v), WF_BY_ENVIRONMENT);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }
 
+static void tell_stranger(const char *name, const char *meant)
+{
+	wf_log(WF_WARN, "nothing is set by %s%s%s%s", name, meant ? " (is " : "", meant ? meant : "", meant ? " meant?)" : "");
+}
+
+static void tell_strangers(void)
+{
+	static _Atomic int told;
+	unsigned n;
+
+	/* relaxed: it guards nothing but that it is said once. */
+	if (atomic_exchange_explicit(&told, 1, memory_order_relaxed))
+		return;
+	n = wf_variable_strangers(tell_stranger);
+	if (n > WF_STRANGERS)
+		wf_log(WF_WARN, "nor by %u more that begin with WEFT_", n - WF_STRANGERS);
+}
+
 int wf_knob_init(const char *text)
 {
+	char word_shown[SHOWN];
 	int r;
 
 	for (int i = 0; i < WF_KNOBS; i++) {
@@ -156,6 +202,7 @@ int wf_knob_init(const char *text)
 			store(i, rows[i].otherwise);
 		if (texts[i])
 			*texts[i] = 0;
+		atomic_store_explicit(&origins[i], WF_BY_DEFAULT, memory_order_relaxed);
 	}
 	store(WF_KNOB_LOG, atomic_load_explicit(&wf_log_level, memory_order_relaxed));
 	r = set_environment();
@@ -163,10 +210,12 @@ int wf_knob_init(const char *text)
 		size_t n = strcspn(text, " \t,"), name = strcspn(text, "= \t,");
 
 		if (name >= n)
-			return weft_fail(-EINVAL, "knobs: '%.*s' has no value", n > 40 ? 40 : (int)n, text);
-		r = set(text, name, text + name + 1, n - name - 1);
+			return weft_fail(-EINVAL, "knobs: '%s' has no value", shown(text, n, word_shown));
+		r = set(text, name, text + name + 1, n - name - 1, WF_BY_CALL);
 		text += n;
 	}
+	if (r == 0)
+		tell_strangers();
 	return r;
 }
 
@@ -181,7 +230,7 @@ int weft_knob_set(const char *name, const char *value)
 		return weft_fail(-EINVAL, "knob: %s is NULL", name ? "value" : "name");
 	if (atomic_load_explicit(&wf_life, memory_order_relaxed) != WF_IN)
 		return wf_not_in();     /* weft_init would undo it: give it the knobs instead */
-	return set(name, strlen(name), value, strlen(value));
+	return set(name, strlen(name), value, strlen(value), WF_BY_CALL);
 }
 
 const char *wf_knob_text(enum wf_knob k)
@@ -189,19 +238,36 @@ const char *wf_knob_text(enum wf_knob k)
 	return texts[k];
 }
 
-/* The value of @k, as it could be set. */
-static int print(int k, char *ret_text, size_t n)
+/* The value @v of @k, as it could be set. */
+static int print(int k, int64_t v, char *ret_text, size_t n)
 {
-	int64_t v = wf_knob((enum wf_knob)k);
 	const char *word = words[k];
 
-	if (texts[k])
-		return snprintf(ret_text, n, "%s", texts[k]);
 	if (!word)
 		return snprintf(ret_text, n, "%lld", (long long)v);
 	for (; v > 0; v--)
 		word += strcspn(word, " ") + 1;
 	return snprintf(ret_text, n, "%.*s", (int)strcspn(word, " "), word);
+}
+
+static int print_now(int k, char *ret_text, size_t n)
+{
+	return texts[k] ? snprintf(ret_text, n, "%s", texts[k]) : print(k, wf_knob((enum wf_knob)k), ret_text, n);
+}
+
+void wf_knob_view(enum wf_knob k, struct wf_knob_view *ret_view)
+{
+	*ret_view = (struct wf_knob_view){
+		.name = rows[k].name,
+		.unit = rows[k].unit,
+		.what = rows[k].what,
+		.choices = words[k],
+		.fixed = rows[k].fixed,
+		.origin = (enum wf_origin)atomic_load_explicit(&origins[k], memory_order_relaxed),
+	};
+	print_now(k, ret_view->value, sizeof(ret_view->value));
+	if (!texts[k])
+		print(k, rows[k].otherwise, ret_view->otherwise, sizeof(ret_view->otherwise));
 }
 
 int weft_knob_get(const char *name, char *ret_text, size_t n)
@@ -213,5 +279,5 @@ int weft_knob_get(const char *name, char *ret_text, size_t n)
 	k = find(name, strlen(name));
 	if (k < 0)
 		return weft_fail(-ENOENT, "no knob is called '%.40s'", name);
-	return print(k, ret_text, n);
+	return print_now(k, ret_text, n);
 }

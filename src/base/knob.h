@@ -33,9 +33,22 @@ static inline int64_t wf_knob(enum wf_knob k)
 }
 
 #define WF_KNOB_TEXT 128                /* with its end */
+const char *wf_knob_name(enum wf_knob k);
 const char *wf_knob_text(enum wf_knob k);       /* of one whose value is a text: "" if it is not set */
 
-int wf_knob_init(const char *text);     /* defaults, then the environment, then @text */
+/* Defaults, then the environment, then @text. Variables that look like weft's and are not are told in the log, the first time. */
+int wf_knob_init(const char *text);
 void wf_knob_fix(int fixed);            /* from now on (or no more) the fixed ones answer -EROFS */
+
+/* All there is to say about one. */
+enum wf_origin { WF_BY_DEFAULT, WF_BY_ENVIRONMENT, WF_BY_CALL };
+struct wf_knob_view {
+	const char *name, *unit, *what;
+	const char *choices;            /* the words it can be, with blanks between them; NULL: it is a number, or a text */
+	int fixed;
+	enum wf_origin origin;
+	char value[WF_KNOB_TEXT], otherwise[WF_KNOB_TEXT];      /* as they could be set */
+};
+void wf_knob_view(enum wf_knob k, struct wf_knob_view *ret_view);
 
 #endif
