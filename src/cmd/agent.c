@@ -25,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "mesh.h"
 #include "tree.h"
 
 #define END_GRACE SECOND
@@ -39,7 +40,7 @@
 
 struct line {
 	struct line *next;
-	char text[CONTROL_LINE];
+	char text[CONTROL_LINE_ROOM];
 };
 
 void fd_close(int *fd)
@@ -56,7 +57,7 @@ static void lines_flush(struct agent *a)
 	while (a->lines) {
 		struct line *l = a->lines;
 
-		if (send(a->control, l->text, strlen(l->text), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		if (control_send(a->control, CONTROL_LINE, l->text, strlen(l->text)) < 0)
 			return;
 		a->lines = l->next;
 		if (!a->lines)
@@ -68,11 +69,11 @@ static void lines_flush(struct agent *a)
 
 static void say(struct agent *a, const char *fmt, va_list args)
 {
-	char text[CONTROL_LINE];
+	char text[CONTROL_LINE_ROOM];
 	struct line *l;
 
 	vsnprintf(text, sizeof(text), fmt, args);
-	if (!a->lines && send(a->control, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
+	if (!a->lines && control_send(a->control, CONTROL_LINE, text, strlen(text)) == 0)
 		return;
 	l = a->line_count < a->count * LINES_PER_PLACE + 64 ? malloc(sizeof(*l)) : NULL;
 	if (!l)
@@ -140,8 +141,8 @@ static bool reap(struct agent *a)
 static void signal_groups(struct agent *a, int sig)
 {
 	for (unsigned i = 0; i < a->count; i++)
-		if (a->places[i].main)
-			kill(-a->places[i].main, sig);
+		if (a->places[i]->main)
+			kill(-a->places[i]->main, sig);
 }
 
 static void signal_all(struct agent *a, int sig)
@@ -157,12 +158,29 @@ static bool has_children(void)
 	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
 }
 
+void agent_failed(struct agent *a, int code)
+{
+	if (a->failed)
+		return;
+	a->failed = true;
+	a->code = code;
+	if (a->run->meshed)
+		control_send32(a->control, CONTROL_FAILED, (uint32_t)code);
+}
+
+/* The only host has nothing to wait for; of several each stays until the launcher says that none has. */
+void agent_idle(struct agent *a)
+{
+	if (a->run->meshed)
+		control_send32(a->control, CONTROL_IDLE, a->running);
+	else if (a->running == 0)
+		agent_end(a, 0);
+}
+
 void agent_end(struct agent *a, int code)
 {
-	if (code && !a->failed) {
-		a->failed = true;
-		a->code = code;
-	}
+	if (code)
+		agent_failed(a, code);
 	if (a->phase != WORKING)
 		return;
 	a->phase = ENDING;
@@ -188,14 +206,8 @@ static void kill_again(struct agent *a, int64_t now)
 	signal_all(a, SIGKILL);
 }
 
-/* What the process says of how the job ends counts more than who has failed before. A job that is ending already is
- * ended faster. */
-void agent_abort(struct agent *a, const struct place *by, int code, const char *why)
+static void kill_now(struct agent *a, int code)
 {
-	if (a->aborted)
-		return;
-	a->aborted = true;
-	agent_say(a, "rank %u ended the job with %d%s%s", by->number - 1, code, *why ? ": " : "", why);
 	if (a->phase == WORKING) {
 		a->failed = true;
 		a->code = code;
@@ -204,6 +216,21 @@ void agent_abort(struct agent *a, const struct place *by, int code, const char *
 	if (a->phase == ENDING)
 		kill_again(a, now_ns());
 }
+
+/* What the process says of how the job ends counts more than who has failed before. A job that is ending already is
+ * ended faster. */
+void agent_abort(struct agent *a, const struct place *by, int code, const char *why)
+{
+	if (a->aborted)
+		return;
+	a->aborted = true;
+	agent_say(a, "rank %u ended the job with %d%s%s", by->rank, code, *why ? ": " : "", why);
+	if (a->run->meshed)
+		control_send32(a->control, CONTROL_ABORTED, (uint32_t)code);
+	kill_now(a, code);
+}
+
+static void begin(struct agent *a);
 
 static _Noreturn void launcher_gone(void)
 {
@@ -229,15 +256,50 @@ static void forward(struct agent *a, int sig)
 	signal_groups(a, sig);
 }
 
+/* All agents are there, or one has come later. */
+static void on_members(struct agent *a, struct body *b)
+{
+	mesh_members(a, b);
+	if (a->begun)
+		return;
+	a->begun = true;
+	begin(a);
+}
+
 static void on_control(struct agent *a)
 {
-	int sig;
-	ssize_t n = recv(a->control, &sig, sizeof(sig), MSG_DONTWAIT);
+	static uint8_t bytes[CONTROL_PACKET];
+	struct body b = { .bytes = bytes };
+	enum control kind;
+	int n = control_recv(a->control, &kind, bytes);
 
-	if (n == (ssize_t)sizeof(sig))
-		forward(a, sig);
-	else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+	if (n == -EAGAIN)
+		return;
+	if (n < 0)
 		launcher_gone();
+	b.n = (size_t)n;
+	switch (kind) {
+	case CONTROL_SIGNAL:
+		forward(a, (int)body_get32(&b));
+		break;
+	case CONTROL_MEMBERS:
+		on_members(a, &b);
+		break;
+	case CONTROL_LOST:
+		mesh_lost(a, body_get32(&b));
+		break;
+	case CONTROL_SERVER:
+		mesh_server(a, body_get32(&b));
+		break;
+	case CONTROL_END:
+		agent_end(a, (int)body_get32(&b));
+		break;
+	case CONTROL_KILL:
+		kill_now(a, (int)body_get32(&b));
+		break;
+	default:
+		break;
+	}
 }
 
 static void on_signal(struct agent *a)
@@ -253,7 +315,7 @@ static void on_signal(struct agent *a)
 static void on_event(struct agent *a, const struct epoll_event *e)
 {
 	uint32_t number = (uint32_t)e->data.u64;
-	struct place *p = number ? &a->places[number - 1 - a->run->first] : NULL;
+	struct place *p = number ? a->numbered[number] : NULL;
 
 	/* What was closed while this event waited for its turn is -1 by now. */
 	switch ((enum source)(e->data.u64 >> 32)) {
@@ -285,6 +347,9 @@ static void on_event(struct agent *a, const struct epoll_event *e)
 		if (p->pidfd >= 0)
 			death_pidfd(a, p);
 		break;
+	case FROM_MESH:
+		mesh_event(a);
+		break;
 	}
 }
 
@@ -303,6 +368,7 @@ static int wait_ms(const struct agent *a)
 	else
 		sooner(&until, a->timeout);
 	sooner(&until, a->stop_look);
+	sooner(&until, mesh_next(a));
 	if (!until)
 		return -1;
 	left = until - now_ns();
@@ -319,6 +385,7 @@ static void on_time(struct agent *a)
 	} else if (a->phase != WORKING && now >= a->deadline) {
 		kill_again(a, now);
 	}
+	mesh_look(a, now);
 	if (a->stop_look && now >= a->stop_look) {
 		death_stopped(a);
 		a->stop_look = now + (int64_t)(a->run->stop_limit * (double)SECOND / 10) + 1;
@@ -349,16 +416,34 @@ static int places_make(struct agent *a)
 	if (!a->places)
 		return -1;
 	for (unsigned i = 0; i < a->count; i++) {
-		struct place *p = &a->places[i];
+		struct place *p = calloc(1, sizeof(*p));
 
-		p->number = a->run->first + i + 1;
+		if (!p)
+			return -1;
+		a->places[i] = p;
+		p->rank = a->run->ranks[i];
+		p->number = p->rank + 1;
 		p->index = i;
 		p->pidfd = p->door = p->calls = p->notes = p->board = p->event = -1;
-		p->marks = calloc(a->count, 1);
+		p->marks = calloc(WF_AGENTS, 1);
 		if (!p->marks)
 			return -1;
+		a->numbered[p->number] = p;
+		a->where.spots[p->number] = (struct spot){ .known = true, .host = a->run->host };
 	}
 	return 0;
+}
+
+/* Who is where, as far as it was decided before anything was started. */
+static void where_planned(struct agent *a)
+{
+	const struct run *run = a->run;
+
+	a->where.host = run->host;
+	if (run->map)
+		where_listed(&a->where, run->map);
+	for (unsigned i = 0; run->host_of && i < run->total; i++)
+		a->where.spots[i + 1] = (struct spot){ .known = true, .host = run->host_of[i] };
 }
 
 static int agent_init(struct agent *a)
@@ -377,16 +462,13 @@ static int agent_init(struct agent *a)
 	sigaddset(&all, SIGQUIT);
 	a->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
 	a->epoll = epoll_create1(EPOLL_CLOEXEC);
+	where_planned(a);
 	if (a->signals < 0 || a->epoll < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || places_make(a) < 0)
 		return -1;
 	getrlimit(RLIMIT_NOFILE, &files);
 	files.rlim_cur = files.rlim_cur < MOST_FILES ? files.rlim_cur : MOST_FILES;
 	if (files.rlim_cur > a->count * PLACE_FILES + SPARE_FILES)
 		a->segments_most = (unsigned)files.rlim_cur - a->count * PLACE_FILES - SPARE_FILES;
-	a->where.host = a->run->host;
-	if (a->run->map)
-		where_listed(&a->where, a->run->map);
-	where_here(&a->where, a->run->first + 1, a->count);
 	if (getrandom(a->job, sizeof(a->job), 0) != (ssize_t)sizeof(a->job))
 		return -1;
 	if (agent_watch(a, a->control, FROM_CONTROL, 0) < 0 || agent_watch(a, a->signals, FROM_SIGNALS, 0) < 0)
@@ -411,6 +493,15 @@ static void streams_drop(const struct run *run)
 	}
 }
 
+static void begin(struct agent *a)
+{
+	if (!start_all(a))
+		agent_end(a, CODE_FAULT);
+	streams_drop(a->run);
+	if (a->run->meshed)
+		agent_idle(a);
+}
+
 _Noreturn void agent_main(const struct run *run)
 {
 	static struct agent a;
@@ -429,8 +520,9 @@ _Noreturn void agent_main(const struct run *run)
 		a.timeout = now_ns() + (int64_t)(run->timeout * (double)SECOND);
 	if (run->stop_limit > 0)
 		a.stop_look = now_ns();
-	if (!start_all(&a))
+	if (!run->meshed)
+		begin(&a);
+	else if (mesh_open(&a) < 0)
 		agent_end(&a, CODE_FAULT);
-	streams_drop(run);
 	loop(&a);
 }

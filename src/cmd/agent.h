@@ -9,6 +9,8 @@
 
 #include "job/link.h"
 #include "run.h"
+#include "control.h"
+#include "hostlist.h"
 #include "where.h"
 
 #define STATUS_UNKNOWN (-1)
@@ -28,8 +30,9 @@ enum stage {
 
 /* One process of the job: the program that was started, and who joined in its place, which may be a descendant of it. */
 struct place {
-	uint32_t number;                /* in the job: run.first + 1 .. run.first + count */
+	uint32_t number;                /* in the job */
 	uint32_t index;                 /* here: 0 .. count - 1 */
+	uint32_t rank;
 	enum stage stage;
 
 	pid_t main;                     /* what was started; 0: not started, or reaped */
@@ -46,7 +49,7 @@ struct place {
 	size_t segment_count, segment_room;
 
 	/* What it was told or has said about each place: a bit each, so that nothing is queued twice and a queue is bounded. */
-	unsigned char *marks;
+	unsigned char *marks;           /* by number */
 	struct wf_note *queue;          /* not yet sent: from queue_first to queue_end */
 	size_t queue_first, queue_end, queue_room;
 	bool writing;                   /* the loop waits until notes can be written */
@@ -62,15 +65,18 @@ struct agent {
 	const struct run *run;
 	int control, signals, epoll, exec_errors;
 	unsigned char job[16];
+	cpu_set_t *cpus;                /* of each place, by its index; NULL: they are not bound */
 
 	struct where where;
-	struct place *places;
+	struct place **places;
 	unsigned count;
+	struct place *numbered[WF_AGENTS];      /* by number; NULL: not of this host */
 	unsigned running;               /* mains that have not ended */
 	unsigned segments, segments_most;       /* descriptors kept for processes; the rest is for joining */
 	int code;                       /* of the first that failed */
 	bool failed, stopped;           /* stopped: the user stopped the job */
 	bool aborted;                   /* a process has ended the job */
+	bool begun;                     /* all agents are there: processes may be started */
 	int64_t interrupted;            /* until then ends are no news: a signal was forwarded that ends programs */
 
 	enum { WORKING, ENDING, KILLING } phase;
@@ -83,12 +89,14 @@ struct agent {
 };
 
 /* What the loop waits for: a kind, and a place. */
-enum source { FROM_CONTROL, FROM_SIGNALS, FROM_DOOR, FROM_CALLS, FROM_NOTES, FROM_PIDFD };
+enum source { FROM_CONTROL, FROM_SIGNALS, FROM_DOOR, FROM_CALLS, FROM_NOTES, FROM_PIDFD, FROM_MESH };
 
 /* agent.c */
 void agent_say(struct agent *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void agent_remark(struct agent *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));     /* only with -v */
 void agent_end(struct agent *a, int code);              /* ends the job; the first code that is not 0 stays */
+void agent_failed(struct agent *a, int code);           /* the first code counts */
+void agent_idle(struct agent *a);                       /* whether any runs here has changed */
 void agent_abort(struct agent *a, const struct place *by, int code, const char *why);       /* ends it at once: @by wants that */
 int agent_watch(struct agent *a, int fd, enum source from, uint32_t number);
 void fd_close(int *fd);
@@ -106,11 +114,12 @@ void desk_last_words(struct agent *a, struct place *p); /* its link is about to 
 enum { MARK_ASKED = 16, MARK_ACTED = 32 };              /* besides a bit per kind of notice: 1 << kind - 1 */
 
 void news_tell(struct agent *a, struct place *to, uint32_t what, const struct place *about);
-void news_asked(struct place *p, const struct place *about);             /* wants to hear that @about has joined */
+void news_asked(struct place *p, uint32_t about);       /* wants to hear that process @about has joined */
 void news_flush(struct agent *a, struct place *p);
 void news_joined(struct agent *a, struct place *p);
 void news_acted(struct agent *a, struct place *p, struct place *dead);
 void news_gone(struct agent *a, struct place *p, int status, bool left);
+void news_far(struct agent *a, uint32_t what, uint32_t process, int status, bool left);         /* JOINED or DEAD, of a process of another host */
 
 /* death.c: what has become of a process */
 void death_link(struct agent *a, struct place *p);                      /* its link is closed */

@@ -117,10 +117,7 @@ static void main_failed(struct agent *a, struct place *p, pid_t pid, int status)
 			  strsignal(WTERMSIG(status)), WCOREDUMP(status) ? ", core dumped" : "");
 	else if (news)
 		agent_say(a, "process %u (pid %d) ended with exit code %d", p->number, (int)pid, code);
-	if (!a->failed) {
-		a->failed = true;
-		a->code = code;
-	}
+	agent_failed(a, code);
 	if (a->run->kill_on_fail)
 		agent_end(a, code);
 }
@@ -143,13 +140,13 @@ static void main_ended(struct agent *a, struct place *p, int status)
 	else
 		agent_remark(a, "process %u (pid %d) ended", p->number, (int)pid);
 	if (a->running == 0)
-		agent_end(a, 0);
+		agent_idle(a);
 }
 
 void death_reaped(struct agent *a, pid_t pid, int status)
 {
 	for (unsigned i = 0; i < a->count; i++) {
-		struct place *p = &a->places[i];
+		struct place *p = a->places[i];
 
 		if (p->main == pid) {
 			main_ended(a, p, status);
@@ -184,7 +181,7 @@ void death_stopped(struct agent *a)
 	int64_t now = now_ns();
 
 	for (unsigned i = 0; i < a->count; i++) {
-		struct place *p = &a->places[i];
+		struct place *p = a->places[i];
 		bool in = p->stage == STAGE_IN;
 		pid_t pid = in ? p->pid : p->main;
 

@@ -19,6 +19,7 @@
 
 #include "agent.h"
 #include "job/frames.h"
+#include "mesh.h"
 #include "wire/hosts.h"
 
 #define REPLY_TRIES 1000        /* of an answer that finds no memory, a millisecond apart */
@@ -32,8 +33,7 @@ static bool try_again(ssize_t n)
 
 static struct place *place_of(struct agent *a, uint32_t number)
 {
-	number -= a->run->first;
-	return number >= 1 && number <= a->count ? &a->places[number - 1] : NULL;
+	return number < WF_AGENTS ? a->numbered[number] : NULL;
 }
 
 /* Segments */
@@ -205,6 +205,13 @@ static void admit(struct agent *a, struct place *p, struct wf_parcel *parcel, in
 		w.ports = w.ports_last = wf_hosts_port(a->run->map, p->number);
 		strncpy(w.adapter, wf_hosts_adapter(a->run->map, p->number), sizeof(w.adapter) - 1);
 		memcpy(w.key, a->run->key.bytes, sizeof(w.key));
+	} else if (a->run->meshed) {
+		w.host = a->run->host;
+		w.hosts = a->run->hosts_count;
+		w.ports = a->run->ports;
+		w.ports_last = a->run->ports_last;
+		strncpy(w.adapter, a->run->adapter, sizeof(w.adapter) - 1);
+		memcpy(w.key, a->run->key.bytes, sizeof(w.key));
 	}
 
 	p->pid = parcel->pid;
@@ -302,7 +309,7 @@ static void call_meet(struct agent *a, struct place *p, struct place *other)
 		answer(a, p, WF_CALL_MEET, 0, (int[]){ other->board, other->event }, 2);
 		news_tell(a, other, WF_NOTE_MEET, p);
 	} else if (other->stage == STAGE_EMPTY) {
-		news_asked(p, other);
+		news_asked(p, other->number);
 		answer(a, p, WF_CALL_MEET, -EAGAIN, NULL, 0);
 	} else {
 		answer(a, p, WF_CALL_MEET, -ESRCH, NULL, 0);
@@ -353,6 +360,8 @@ static void call_where(struct agent *a, struct place *p, uint32_t process)
 	struct wf_frame_where where;
 
 	where_answer(&a->where, process, &where);
+	if (where.result == -EAGAIN)
+		news_asked(p, process);
 	reply(a, p, &where, sizeof(where), NULL, 0);
 }
 
@@ -366,6 +375,7 @@ static bool at_taken(struct agent *a, struct place *p, const struct wf_frame_at 
 	for (size_t i = 0; i < sizeof(s->at) - 1; i++)
 		s->at[i] = f->at[i] > ' ' && f->at[i] < 127 ? f->at[i] : 0;
 	answer(a, p, WF_CALL_AT, 0, NULL, 0);
+	mesh_here(a, p->number);
 	return true;
 }
 

@@ -14,10 +14,11 @@
 
 #include "agent.h"
 #include "job/frames.h"
+#include "mesh.h"
 
 static unsigned char *mark(struct place *p, const struct place *about)
 {
-	return &p->marks[about->index];
+	return &p->marks[about->number];
 }
 
 /* DYING is in as well: until its end is certain it is waited for. */
@@ -76,19 +77,14 @@ void news_flush(struct agent *a, struct place *p)
 		wait_for_room(a, p, false);
 }
 
-void news_tell(struct agent *a, struct place *to, uint32_t what, const struct place *about)
+static void tell(struct agent *a, struct place *to, const struct wf_note *note)
 {
-	unsigned char bit = (unsigned char)(1u << (what - 1));
-	struct wf_note note = { .what = what, .process = about->number };
+	unsigned char bit = (unsigned char)(1u << (note->what - 1));
 
-	if (to->stage != STAGE_IN || to == about || (*mark(to, about) & bit))
+	if (to->stage != STAGE_IN || (to->marks[note->process] & bit))
 		return;
-	if (what == WF_NOTE_DEAD) {
-		note.status = about->status;
-		note.left = about->stage == STAGE_LEFT;
-	}
-	*mark(to, about) |= bit;
-	if (!queue_add(to, &note)) {
+	to->marks[note->process] |= bit;
+	if (!queue_add(to, note)) {
 		agent_say(a, "no memory");
 		agent_end(a, CODE_FAULT);
 		return;
@@ -96,9 +92,31 @@ void news_tell(struct agent *a, struct place *to, uint32_t what, const struct pl
 	news_flush(a, to);
 }
 
-void news_asked(struct place *p, const struct place *about)
+void news_tell(struct agent *a, struct place *to, uint32_t what, const struct place *about)
 {
-	*mark(p, about) |= MARK_ASKED;
+	struct wf_note note = { .what = what, .process = about->number };
+
+	if (what == WF_NOTE_DEAD) {
+		note.status = about->status;
+		note.left = about->stage == STAGE_LEFT;
+	}
+	if (to != about)
+		tell(a, to, &note);
+}
+
+/* A death is told to all who are in: who has never heard of the dead one may do so any moment. Who joins later learns of it by asking where it is. */
+void news_far(struct agent *a, uint32_t what, uint32_t process, int status, bool left)
+{
+	struct wf_note note = { .what = what, .process = process, .status = status, .left = left };
+
+	for (unsigned i = 0; i < a->count; i++)
+		if (what == WF_NOTE_DEAD || (a->places[i]->marks[process] & MARK_ASKED))
+			tell(a, a->places[i], &note);
+}
+
+void news_asked(struct place *p, uint32_t about)
+{
+	p->marks[about] |= MARK_ASKED;
 }
 
 static void settle(struct agent *a, struct place *gone)
@@ -111,13 +129,13 @@ static void settle(struct agent *a, struct place *gone)
 	a->segments -= (unsigned)gone->segment_count;
 	gone->segment_count = 0;
 	for (unsigned i = 0; i < a->count; i++)
-		news_tell(a, &a->places[i], WF_NOTE_SETTLED, gone);
+		news_tell(a, a->places[i], WF_NOTE_SETTLED, gone);
 }
 
 void news_joined(struct agent *a, struct place *p)
 {
 	for (unsigned i = 0; i < a->count; i++) {
-		struct place *q = &a->places[i];
+		struct place *q = a->places[i];
 
 		if (q->marks && (*mark(q, p) & MARK_ASKED))
 			news_tell(a, q, WF_NOTE_JOINED, p);
@@ -149,8 +167,9 @@ void news_gone(struct agent *a, struct place *p, int status, bool left)
 	p->stage = left ? STAGE_LEFT : STAGE_DEAD;
 	p->status = status;
 	p->queue_first = p->queue_end = 0;
+	mesh_gone(a, p->number, status, left);
 	for (unsigned i = 0; i < a->count; i++) {
-		struct place *q = &a->places[i];
+		struct place *q = a->places[i];
 
 		if (q != p && is_in(q)) {
 			p->unacted++;

@@ -13,7 +13,9 @@
 #include <string.h>
 #include <weft/base.h>
 
+#include "hostlist.h"
 #include "run.h"
+#include "template.h"
 #include "wire/hosts.h"
 
 static const char usage[] =
@@ -22,10 +24,18 @@ static const char usage[] =
 	"  --env NAME=VALUE   put this into their environment; may be given several times\n"
 	"  --wdir DIR         start them in that directory\n"
 	"                     these three are for the program that follows, the others for the whole job\n"
-	"  --hosts A:2,B:2    the job is on several hosts, so many processes on each; this command starts those\n"
-	"  --host I           of one of them, counted from 0; the others are started there likewise\n"
-	"  --ports P[-Q]      where they listen: the first process of a host on port P, the next on P + 1 ..., none beyond Q (7700)\n"
-	"  --key FILE         64 hexadecimal digits, private to its owner, the same on all hosts\n"
+	"  --hosts A:2,B:2    the job is on these hosts, up to so many processes on each (-n: as many as they have room for)\n"
+	"  --hostfile FILE    likewise, a host on each line\n"
+	"  --by-node          one process to each host in turn (fill a host, then the next)\n"
+	"  --oversubscribe    more processes than the hosts have room for\n"
+	"  --launcher WORDS   what starts a command on {host} (ssh -o BatchMode=yes {host})\n"
+	"  --ports P[-Q]      where processes listen for those of other hosts (anywhere)\n"
+	"  --silence S        a host that was not heard for so long is given up (5)\n"
+	"  --bind WHAT        none, core, numa or socket: what each process has for itself (none)\n"
+	"  --map              say where each process runs\n"
+	"  --host I           this command starts only those of the host I of --hosts, counted from 0, and the others are started\n"
+	"                     by hand likewise: the first process of a host on port P of --ports (7700), the next on P + 1 ...\n"
+	"  --key FILE         with it: 64 hexadecimal digits, private to its owner, the same on all hosts\n"
 	"  -l, --label        put [rank] before every line of output\n"
 	"  --timeout S        end the job after S seconds\n"
 	"  --stop-limit S     kill a process that was stopped for S seconds (never)\n"
@@ -100,20 +110,66 @@ static bool hosts_read(struct run *run)
 		return false;
 	}
 	run->map = &map;
-	run->first = map.host[run->host].first - 1;
 	run->count = map.host[run->host].count;
 	run->total = wf_hosts_count(&map);
+	run->hosts_count = map.hosts;
+	run->ranks = calloc(run->count, sizeof(*run->ranks));
+	for (unsigned i = 0; run->ranks && i < run->count; i++)
+		run->ranks[i] = map.host[run->host].first - 1 + i;
+	return run->ranks != NULL;
+}
+
+/* The hosts that one launcher starts. */
+static bool list_read(struct run *run)
+{
+	static struct hostlist list;
+	char words[256];
+	int r;
+
+	if (run->hosts && run->hostfile) {
+		fprintf(stderr, "weft run: --hosts or --hostfile, not both\n");
+		return false;
+	}
+	r = run->hosts ? hostlist_commas(run->hosts, &list, words, sizeof(words)) : hostlist_read(run->hostfile, &list, words, sizeof(words));
+	if (r == 0 && run->launcher)
+		r = template_check(run->launcher, words, sizeof(words));
+	if (r < 0) {
+		fprintf(stderr, "weft run: %s\n", words);
+		return false;
+	}
+	run->list = &list;
 	return true;
+}
+
+/* Which rank is on which host. */
+static bool list_lay(struct run *run)
+{
+	char words[256];
+
+	run->host_of = calloc(run->total, sizeof(*run->host_of));
+	if (!run->host_of)
+		return false;
+	if (hostlist_lay(run->list, run->total, run->by_node ? HOSTLIST_BY_NODE : HOSTLIST_BY_SLOT, run->oversubscribe, run->host_of, words, sizeof(words)) == 0)
+		return true;
+	fprintf(stderr, "weft run: %s\n", words);
+	return false;
 }
 
 /* The options of one part, which begins at argv[1]; *@ret_used: argv's place of the program. -1: go on; else the exit code. */
 static int part_options(struct run *run, struct part *part, int argc, char **argv, int *ret_used)
 {
-	enum { TIMEOUT = 256, STOP_LIMIT, KILL_ON_FAIL, HOSTS, HOST, PORTS, KEY, ENV, WDIR };
+	enum { TIMEOUT = 256, STOP_LIMIT, SILENCE, KILL_ON_FAIL, HOSTS, HOSTFILE, HOST, PORTS, KEY, ENV, WDIR, LAUNCHER, BY_NODE, OVERSUBSCRIBE, BIND, MAP };
 	static const struct option known[] = {
 		{ "env", required_argument, NULL, ENV },
 		{ "wdir", required_argument, NULL, WDIR },
 		{ "hosts", required_argument, NULL, HOSTS },
+		{ "hostfile", required_argument, NULL, HOSTFILE },
+		{ "launcher", required_argument, NULL, LAUNCHER },
+		{ "by-node", no_argument, NULL, BY_NODE },
+		{ "oversubscribe", no_argument, NULL, OVERSUBSCRIBE },
+		{ "silence", required_argument, NULL, SILENCE },
+		{ "bind", required_argument, NULL, BIND },
+		{ "map", no_argument, NULL, MAP },
 		{ "host", required_argument, NULL, HOST },
 		{ "ports", required_argument, NULL, PORTS },
 		{ "key", required_argument, NULL, KEY },
@@ -132,6 +188,7 @@ static int part_options(struct run *run, struct part *part, int argc, char **arg
 	while ((option = getopt_long(argc, argv, "+:n:lvh", known, NULL)) >= 0) {
 		switch (option) {
 		case 'n':
+			part->counted = true;
 			if (count_read(optarg, &part->count))
 				break;
 			fprintf(stderr, "weft run: -n %s: a job has 1 to %d processes\n", optarg, RUN_MOST);
@@ -149,6 +206,7 @@ static int part_options(struct run *run, struct part *part, int argc, char **arg
 			run->hosts = optarg;
 			break;
 		case HOST:
+			run->by_hand = true;
 			if (host_read(optarg, &run->host))
 				break;
 			fprintf(stderr, "weft run: --host %s: not a number of a host\n", optarg);
@@ -159,8 +217,29 @@ static int part_options(struct run *run, struct part *part, int argc, char **arg
 			fprintf(stderr, "weft run: --ports %s: not a port number, nor two of them as in 7700-7799\n", optarg);
 			return CODE_USAGE;
 		case KEY:
+			run->by_hand = true;
 			run->key_path = optarg;
 			break;
+		case HOSTFILE:
+			run->hostfile = optarg;
+			break;
+		case LAUNCHER:
+			run->launcher = optarg;
+			break;
+		case BY_NODE:
+			run->by_node = true;
+			break;
+		case OVERSUBSCRIBE:
+			run->oversubscribe = true;
+			break;
+		case MAP:
+			run->map_shown = true;
+			break;
+		case BIND:
+			if (bind_read(optarg, &run->bind))
+				break;
+			fprintf(stderr, "weft run: --bind %s: none, core, numa or socket\n", optarg);
+			return CODE_USAGE;
 		case 'l':
 			run->label = true;
 			break;
@@ -171,11 +250,12 @@ static int part_options(struct run *run, struct part *part, int argc, char **arg
 			run->kill_on_fail = true;
 			break;
 		case TIMEOUT:
+		case SILENCE:
 		case STOP_LIMIT: {
 			double s = seconds(optarg);
 
-			*(option == TIMEOUT ? &run->timeout : &run->stop_limit) = s;
-			if (s > 0)
+			*(option == TIMEOUT ? &run->timeout : option == SILENCE ? &run->silence : &run->stop_limit) = s;
+			if (s > 0 && (option != SILENCE || s >= 0.1))
 				break;
 			fprintf(stderr, "weft run: %s: not a time in seconds\n", optarg);
 			return CODE_USAGE;
@@ -241,8 +321,10 @@ static bool parts_number(struct run *run)
 {
 	unsigned total = 0;
 
-	if (run->hosts && run->part_count == 1)
+	if (run->map && run->part_count == 1)
 		run->parts[0].count = run->total;
+	if (run->list && run->part_count == 1 && !run->parts[0].counted)
+		run->parts[0].count = hostlist_slots(run->list);
 	for (unsigned i = 0; i < run->part_count; i++) {
 		run->parts[i].first = total;
 		total += run->parts[i].count;
@@ -251,12 +333,18 @@ static bool parts_number(struct run *run)
 			return false;
 		}
 	}
-	if (!run->hosts)
-		run->count = run->total = total;
-	if (run->total == total)
+	if (run->map && run->total != total) {
+		fprintf(stderr, "weft run: the programs are %u processes, --hosts has room for %u\n", total, run->total);
+		return false;
+	}
+	run->total = total;
+	if (run->map || run->list)
 		return true;
-	fprintf(stderr, "weft run: the programs are %u processes, --hosts has room for %u\n", total, run->total);
-	return false;
+	run->count = total;
+	run->ranks = calloc(total, sizeof(*run->ranks));
+	for (unsigned i = 0; run->ranks && i < total; i++)
+		run->ranks[i] = i;
+	return run->ranks != NULL;
 }
 
 int run_options(struct run *run, int argc, char **argv)
@@ -264,14 +352,19 @@ int run_options(struct run *run, int argc, char **argv)
 	int r;
 
 	memset(run, 0, sizeof(*run));
-	run->ports = 7700;
 	run->ports_last = 65535;
+	run->silence = 5;
 	r = parts_read(run, argc, argv);
 	if (r >= 0)
 		return r;
-	if ((run->hosts && !hosts_read(run)) || !parts_number(run))
+	run->silence_ms = (int)(run->silence * 1000);
+	if (run->by_hand && !run->ports)
+		run->ports = 7700;
+	if (run->by_hand ? run->hosts && !hosts_read(run) : (run->hosts || run->hostfile) && !list_read(run))
 		return CODE_USAGE;
-	if (!run->hosts || wf_key_read(run->key_path, &run->key) == 0)
+	if (!parts_number(run) || (run->list && !list_lay(run)))
+		return CODE_USAGE;
+	if (!run->map || wf_key_read(run->key_path, &run->key) == 0)
 		return -1;
 	fprintf(stderr, "weft run: %s\n", weft_last_error());
 	return CODE_USAGE;

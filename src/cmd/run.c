@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "control.h"
 #include "job/frames.h"
 #include "streams.h"
 #include "tree.h"
@@ -37,9 +38,9 @@ struct launcher {
 	pid_t agent;                    /* 0: ended */
 	int code;
 	int64_t interrupted;            /* when the last SIGINT came; 0: none */
-	char line[CONTROL_LINE];        /* what the agent said and is not yet printed */
+	char line[CONTROL_LINE_ROOM];   /* what the agent said and is not yet printed */
 	bool line_full;
-	char last[CONTROL_LINE];        /* what to print when it has said everything */
+	char last[CONTROL_LINE_ROOM];   /* what to print when it has said everything */
 };
 
 int64_t now_ns(void)
@@ -96,7 +97,7 @@ static void reap(struct launcher *l)
 static void forward(struct launcher *l, int sig)
 {
 	/* If the agent does not read, being stopped by somebody, a signal is lost once the socket is full. */
-	send(l->control, &sig, sizeof(sig), MSG_DONTWAIT | MSG_NOSIGNAL);
+	control_send32(l->control, CONTROL_SIGNAL, (uint32_t)sig);
 }
 
 /* The job stops first, then the launcher the way it would have without us, which is not at all if no shell could continue it. */
@@ -142,15 +143,17 @@ static void on_signal(struct launcher *l)
 /* What the agent says, one line at a time: the next is taken when the last is printed. */
 static void on_line(struct launcher *l)
 {
-	ssize_t n;
+	static uint8_t body[CONTROL_PACKET];
+	enum control kind;
+	int n;
 
 	if (!l->line_full) {
-		n = recv(l->control, l->line, sizeof(l->line) - 1, MSG_DONTWAIT);
-		if (n <= 0) {
+		n = control_recv(l->control, &kind, body);
+		if (n < 0) {
 			memcpy(l->line, l->last, sizeof(l->line));
 			l->last[0] = 0;
 		} else {
-			l->line[n] = 0;
+			snprintf(l->line, sizeof(l->line), "%.*s", n, (const char *)body);
 		}
 		l->line_full = true;
 	}
@@ -200,7 +203,7 @@ static int loop(struct launcher *l)
 }
 
 /* 0, 1 and 2 are something, so that nothing else gets their numbers. An outer job's door is not the inner processes'. */
-static int descriptors_prepare(void)
+int run_descriptors(void)
 {
 	const char *door = getenv(WF_AGENT_ENV);
 	int fd;
@@ -218,51 +221,63 @@ static int descriptors_prepare(void)
 }
 
 /* A signal that was ignored when we started stays so: it is not taken. */
-static int signals_prepare(struct launcher *l)
+int run_signals(struct run *run, bool forwards, int *ret_signals)
 {
 	struct sigaction was;
 	sigset_t set;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
-	for (size_t i = 0; i < sizeof(forwarded) / sizeof(*forwarded); i++)
+	for (size_t i = 0; forwards && i < sizeof(forwarded) / sizeof(*forwarded); i++)
 		if (sigaction(forwarded[i], NULL, &was) == 0 && was.sa_handler != SIG_IGN)
 			sigaddset(&set, forwarded[i]);
 	sigaction(SIGPIPE, NULL, &was);
-	l->run.pipe_ignored = was.sa_handler == SIG_IGN;
+	run->pipe_ignored = was.sa_handler == SIG_IGN;
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);
-	if (sigprocmask(SIG_BLOCK, &set, &l->run.mask) < 0)
+	if (sigprocmask(SIG_BLOCK, &set, &run->mask) < 0)
 		return -1;
-	l->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return l->signals < 0 ? -1 : 0;
+	*ret_signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return *ret_signals < 0 ? -1 : 0;
+}
+
+pid_t run_agent(struct run *run, int signals, int *ret_control)
+{
+	int pair[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -1;
+	pid = fork();
+	if (pid == 0) {
+		close(pair[0]);
+		close(signals);
+		run->control = pair[1];
+		setsid();       /* signals of the terminal and to the launcher's group are the launcher's to forward */
+		return 0;
+	}
+	close(pair[1]);
+	*ret_control = pair[0];
+	return pid;
 }
 
 static int launch(struct launcher *l)
 {
-	int pair[2];
-
-	if (descriptors_prepare() < 0)
+	if (run_descriptors() < 0)
 		return -1;
 	files_raise(&l->run.files);
-	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || signals_prepare(l) < 0)
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || run_signals(&l->run, true, &l->signals) < 0)
 		return -1;
 	l->streams = streams_open(&l->run);
-	if (!l->streams || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+	if (!l->streams)
 		return -1;
-	l->agent = fork();
+	l->agent = run_agent(&l->run, l->signals, &l->control);
 	if (l->agent < 0)
 		return -1;
-	l->run.control = pair[1];
 	if (l->agent == 0) {
-		close(pair[0]);
-		close(l->signals);
 		streams_leave(l->streams);
-		setsid();       /* signals of the terminal and to the launcher's group are the launcher's to forward */
 		agent_main(&l->run);
 	}
-	close(pair[1]);
-	l->control = pair[0];
 	streams_split(l->streams, &l->run);
 	return 0;
 }
@@ -274,6 +289,8 @@ int run_main(int argc, char **argv)
 
 	if (r >= 0)
 		return r;
+	if (l.run.list)
+		return field_main(&l.run);
 	if (launch(&l) < 0) {
 		fprintf(stderr, "weft run: cannot start: %s%s\n", strerror(errno), errno == EMFILE ? " (ulimit -n)" : "");
 		return CODE_FAULT;

@@ -19,6 +19,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include "bind.h"
 #include "secure/key.h"
 
 #define RUN_MOST 1024           /* processes of a job */
@@ -28,6 +29,7 @@ enum { CODE_FAULT = 1, CODE_USAGE = 2, CODE_TIMEOUT = 124, CODE_NOEXEC = 126, CO
 /* A program of the job, and the ranks that run it. */
 struct part {
 	unsigned first, count;
+	bool counted;                   /* -n said so */
 	char **argv;                    /* the program and its arguments */
 	char **env;                     /* NAME=VALUE, so many; owned, the texts not */
 	size_t env_count;
@@ -37,15 +39,31 @@ struct part {
 /* What the command line and the surroundings say; constant once the agent is forked. */
 struct run {
 	unsigned count;                 /* here */
-	unsigned first, total;          /* processes of other hosts before these; of all hosts */
-	const char *hosts;              /* NULL: one host */
-	const char *key_path;
-	struct wf_hosts_map *map;       /* of hosts */
+	uint32_t *ranks;                /* of those here, ascending */
+	unsigned total;                 /* of all hosts */
+	unsigned char job[16];
+
+	/* several hosts */
+	unsigned host, hosts_count;     /* this one; 0: it is the only one */
 	struct wf_key key;
-	unsigned host;
-	unsigned ports, ports_last;     /* where processes are reached from other hosts */
-	bool label, verbose, kill_on_fail;
+	unsigned ports, ports_last;     /* where processes listen for other hosts; 0: anywhere */
+	/* each started by hand (--host) */
+	const char *hosts, *key_path;   /* NULL: not so */
+	struct wf_hosts_map *map;       /* of hosts */
+	/* or all by one launcher */
+	bool meshed;
+	struct hostlist *list;          /* the launcher's */
+	const char *launcher;           /* the template; NULL: ssh */
+	uint32_t *host_of;              /* of each rank */
+	const char *adapter;            /* an address of this host; NULL: not known */
+	int silence_ms;                 /* after which a host counts as dead */
+
+	bool label, verbose, kill_on_fail, map_shown;
+	enum bind bind;
 	double timeout, stop_limit;     /* seconds; 0: none */
+	double silence;
+	bool by_hand, by_node, oversubscribe;
+	const char *hostfile;
 	struct part *parts;             /* in the order of their ranks, with none between them */
 	unsigned part_count;
 
@@ -58,13 +76,17 @@ struct run {
 	int control;                    /* the agent's end */
 };
 
-/* Over the control socket. Launcher to agent: an int, a signal to forward. Agent to launcher: a line of text to print,
- * without newline. */
-#define CONTROL_LINE 512
-
 int run_main(int argc, char **argv);
 int run_options(struct run *run, int argc, char **argv);        /* -1: go on; else the exit code */
 _Noreturn void agent_main(const struct run *run);
+
+/* The beginnings of a launcher or a station. All: -1, errno says why. */
+int run_descriptors(void);                      /* 0, 1 and 2 are something */
+int run_signals(struct run *run, bool forwards, int *ret_signals);      /* what was found is in @run; @forwards: those that go to the processes are read, too */
+pid_t run_agent(struct run *run, int signals, int *ret_control);        /* forks it; 0: in the agent, for agent_main */
+
+int field_main(struct run *run);                /* field.c: launches over several hosts; the exit code */
+int station_main(int argc, char **argv);        /* station.c: `weft agent` */
 
 /* Raises the limit of descriptors as far as allowed; what it was goes to @ret_was. */
 void files_raise(struct rlimit *ret_was);

@@ -30,7 +30,7 @@ static const struct part *part_of(const struct run *run, unsigned index)
 {
 	const struct part *part = run->parts;
 
-	while (run->first + index >= part->first + part->count)
+	while (run->ranks[index] >= part->first + part->count)
 		part++;
 	return part;
 }
@@ -56,7 +56,7 @@ static int set_door(int door, unsigned base)
 
 static int set_streams(const struct run *run, unsigned index)
 {
-	int in = index == 0 ? run->stdin_fd : open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int in = run->ranks[index] == 0 ? run->stdin_fd : open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	/* dup2 onto itself would leave close-on-exec set; the launcher has seen to it that 0, 1 and 2 were taken before. */
 	if (in < 0 || (in != STDIN_FILENO && dup2(in, STDIN_FILENO) < 0))
@@ -80,7 +80,7 @@ static int set_environment(const struct run *run, const struct part *part, unsig
 	for (size_t i = 0; i < part->env_count; i++)
 		if (putenv(part->env[i]) != 0)
 			return -1;
-	if (set_number("WEFT_RANK", run->first + index) < 0 || set_number("WEFT_SIZE", run->total) < 0 ||
+	if (set_number("WEFT_RANK", run->ranks[index]) < 0 || set_number("WEFT_SIZE", run->total) < 0 ||
 	    set_number("WEFT_APPNUM", (unsigned)(part - run->parts)) < 0 || set_number("WEFT_CORES", cores()) < 0)
 		return -1;
 	return set_door(door, 0);
@@ -97,6 +97,8 @@ static _Noreturn void become(struct agent *a, unsigned index, int door, pid_t ag
 	if (getppid() != agent)
 		_exit(CODE_FAULT);      /* it ended before the kernel was asked */
 	setpgid(0, 0);
+	if (a->cpus)
+		sched_setaffinity(0, sizeof(*a->cpus), &a->cpus[index]);
 	e.wdir = part->wdir && chdir(part->wdir) < 0;
 	if (!e.wdir && set_environment(run, part, index, door) == 0 && set_streams(run, index) == 0) {
 		setrlimit(RLIMIT_NOFILE, &run->files);
@@ -138,9 +140,37 @@ static int start_one(struct agent *a, struct place *p, int report)
 	return 0;
 }
 
+/* Where each is to run, and the map for who wants to see it. */
+static bool plan(struct agent *a)
+{
+	const struct run *run = a->run;
+	char words[CONTROL_LINE_ROOM], name[64] = "here";
+
+	if (a->count == 0 || (run->bind == BIND_NONE && !run->map_shown))
+		return true;
+	a->cpus = calloc(a->count, sizeof(*a->cpus));
+	if (!a->cpus || bind_plan(run->bind, a->count, a->cpus, words, sizeof(words)) < 0) {
+		agent_say(a, "%s", a->cpus ? words : "no memory");
+		return false;
+	}
+	gethostname(name, sizeof(name) - 1);
+	for (unsigned i = 0; run->map_shown && i < a->count; i++) {
+		bind_line(run->ranks[i], name, &a->cpus[i], words, sizeof(words));
+		agent_say(a, "%s", words);
+	}
+	if (run->bind == BIND_NONE) {
+		free(a->cpus);
+		a->cpus = NULL;
+	}
+	return true;
+}
+
 bool start_all(struct agent *a)
 {
 	int pair[2], r = 0;
+
+	if (!plan(a))
+		return false;
 
 	if (pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0) {
 		agent_say(a, "pipe: %s", strerror(errno));
@@ -148,9 +178,9 @@ bool start_all(struct agent *a)
 	}
 	a->exec_errors = pair[0];
 	for (unsigned i = 0; r == 0 && i < a->count; i++) {
-		r = start_one(a, &a->places[i], pair[1]);
+		r = start_one(a, a->places[i], pair[1]);
 		if (r < 0)
-			agent_say(a, "process %u of %u cannot be started: %s%s", a->places[i].number, a->run->total, strerror(-r),
+			agent_say(a, "process %u of %u cannot be started: %s%s", a->places[i]->number, a->run->total, strerror(-r),
 				  r == -EMFILE ? " (ulimit -n)" : r == -EAGAIN ? " (ulimit -u)" : "");
 	}
 	close(pair[1]);
@@ -163,7 +193,7 @@ void start_errors(struct agent *a)
 
 	while (read(a->exec_errors, &e, sizeof(e)) == (ssize_t)sizeof(e))
 		if (e.number >= 1 && e.number <= a->count) {
-			struct place *p = &a->places[e.number - 1];
+			struct place *p = a->places[e.number - 1];
 			const struct part *part = part_of(a->run, p->index);
 
 			p->exec_error = e.error;

@@ -204,7 +204,7 @@ static int label_pipes(struct streams *s, struct run *run)
 		if (pipe2(pair, O_CLOEXEC) < 0)
 			return -1;
 		f->fd = pair[0];
-		f->rank = run->first + i / 2;
+		f->rank = run->ranks[i / 2];
 		f->sink = i % 2 ? &s->err : &s->out;
 		fcntl(f->fd, F_SETFL, O_NONBLOCK);
 		*(i % 2 ? &run->err_fds[i / 2] : &run->out_fds[i / 2]) = pair[1];
@@ -254,6 +254,67 @@ void streams_leave(struct streams *s)
 		close(s->sources[i].fd);
 	free(s->sources);
 	free(s);
+}
+
+/* Carried from other hosts */
+
+struct streams *streams_carried(const struct run *run)
+{
+	struct streams *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->out.fd = STDOUT_FILENO;
+	s->err.fd = STDERR_FILENO;
+	s->feed = -1;
+	s->in = STDIN_FILENO;
+	if (!run->label)
+		return s;
+	s->sources = calloc(2 * (size_t)run->total, sizeof(*s->sources));
+	if (!s->sources)
+		return NULL;
+	s->source_count = 2 * (size_t)run->total;
+	for (size_t i = 0; i < s->source_count; i++)
+		s->sources[i] = (struct source){ .fd = -1, .rank = (unsigned)i / 2, .sink = i % 2 ? &s->err : &s->out };
+	return s;
+}
+
+size_t streams_take(struct streams *s, uint32_t rank, uint32_t stream, const char *bytes, size_t n)
+{
+	struct sink *k = stream == 2 ? &s->err : &s->out;
+	struct source *f;
+
+	if (k->broken)
+		return n;
+	if (!s->sources) {
+		n = n < sink_left(k) ? n : sink_left(k);
+		sink_put(k, bytes, n);
+		return n;
+	}
+	if (2 * (size_t)rank >= s->source_count)
+		return n;
+	if (sink_left(k) < LINE_ROOM * (1 + LABEL_ROOM))
+		return 0;
+	f = &s->sources[2 * rank + (stream == 2)];
+	n = n < LINE_ROOM - f->filled ? n : LINE_ROOM - f->filled;
+	memcpy(f->line + f->filled, bytes, n);
+	f->filled += n;
+	source_lines(f, false);
+	return n;
+}
+
+void streams_end(struct streams *s)
+{
+	for (size_t i = 0; i < s->source_count; i++) {
+		while (sink_left(s->sources[i].sink) < LINE_ROOM * (1 + LABEL_ROOM) && !s->sources[i].sink->broken)
+			sink_write(s->sources[i].sink);
+		source_lines(&s->sources[i], true);
+	}
+}
+
+int streams_input(struct streams *s)
+{
+	return isatty(s->in) && !in_foreground(s) ? -1 : s->in;
 }
 
 size_t streams_polls(const struct streams *s)

@@ -30,4 +30,12 @@ void streams_act(struct streams *s, const struct pollfd *polls, size_t count);
 /* Everything that was written has been printed. @last: nobody can write any more, what is not there now will not come. */
 bool streams_done(struct streams *s, bool last);
 
+/* What other hosts send: @stream is 1 or 2. How many bytes there was room for. */
+struct streams *streams_carried(const struct run *run);
+size_t streams_take(struct streams *s, uint32_t rank, uint32_t stream, const char *bytes, size_t n);
+void streams_end(struct streams *s);            /* no more will come: lines without an end are printed, too */
+
+/* Input for rank 0 on another host: the descriptor to poll for reading, -1: not now. */
+int streams_input(struct streams *s);
+
 #endif

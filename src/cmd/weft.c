@@ -35,6 +35,7 @@ static const struct {
 	int (*main)(int argc, char **argv);
 } parts[] = {
 	{ "run", run_main },
+	{ "agent", station_main },
 	{ "state", state_main },
 	{ "ping", ping_main },
 	{ "info", info_main },

@@ -17,12 +17,6 @@ struct spot *where_spot(struct where *w, uint32_t process)
 	return process < WF_AGENTS ? &w->spots[process] : NULL;
 }
 
-void where_here(struct where *w, uint32_t first, uint32_t count)
-{
-	for (uint32_t i = first; i < first + count && i < WF_AGENTS; i++)
-		w->spots[i] = (struct spot){ .known = true, .host = w->host };
-}
-
 /* By the list of hosts. */
 void where_listed(struct where *w, const struct wf_hosts_map *map)
 {

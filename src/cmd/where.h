@@ -22,7 +22,6 @@ struct where {
 };
 
 struct spot *where_spot(struct where *w, uint32_t process);             /* NULL: no number of a process */
-void where_here(struct where *w, uint32_t first, uint32_t count);       /* these are of this host */
 void where_listed(struct where *w, const struct wf_hosts_map *map);
 void where_answer(struct where *w, uint32_t process, struct wf_frame_where *ret);
 

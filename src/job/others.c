@@ -25,6 +25,9 @@
 
 static int event_fd = -1;
 static bool was_in;             /* a place is taken once */
+static const struct wf_wire_self *agent;        /* NULL: this process is none */
+static char *agent_at;
+static size_t agent_at_room;
 
 static int number(const char *name, uint32_t least, uint32_t most, uint32_t *ret)
 {
@@ -45,6 +48,12 @@ int wf_others_offered(uint32_t *ret_process, uint32_t *ret_base, uint32_t *ret_c
 {
 	uint32_t rank, base;
 
+	if (agent) {
+		*ret_process = agent->process;
+		*ret_base = agent->process - 1;
+		*ret_count = 1;
+		return 1;
+	}
 	if (was_in)
 		return weft_fail(-EACCES, "this process has left its job, and cannot come back");
 	if (!wf_link_offered(&base))
@@ -97,10 +106,42 @@ static int join_hosts(const struct wf_welcome *w)
 	return r < 0 ? r : wf_link_at(at);
 }
 
+void wf_others_agent(const struct wf_wire_self *self, char *ret_at, size_t n)
+{
+	agent = self;
+	agent_at = ret_at;
+	agent_at_room = n;
+}
+
+static int agents_only(uint32_t process)
+{
+	return process >= WF_AGENTS ? 0 : -ESRCH;
+}
+
+static int meets_nobody(uint32_t process, int *ret_board_fd, int *ret_event_fd)
+{
+	(void)ret_board_fd;
+	(void)ret_event_fd;
+	return weft_fail(-ESRCH, "process %u is no agent", process);
+}
+
+static int join_agents(void)
+{
+	int r = wf_peers_init(agent->process, agent->process - 1, 1, wf_host_hooks(meets_nobody, agents_only));
+
+	if (r == 0)
+		r = wf_crypto_load();
+	if (r == 0)
+		r = wf_wire_join(agent, agent_at, agent_at_room);
+	return r < 0 ? r : wf_listener_far(event_fd, -1, NULL);
+}
+
 int wf_others_prepare(uint32_t process)
 {
 	static const struct wf_segment_hooks hooks = { .tell = wf_link_tell, .untell = wf_link_untell, .give = wf_link_give };
 
+	if (agent)
+		return 0;
 	if (wf_board_fd < 0)
 		return weft_fail(-ENOSYS, "memory that other processes can map (memfd_create) is not to be had");
 	wf_segments_share(process, &hooks);
@@ -177,6 +218,8 @@ int wf_others_join(uint32_t process, uint32_t base, uint32_t count)
 	event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (event_fd < 0)
 		return weft_fail(-errno, "no descriptor to be woken by");
+	if (agent)
+		return join_agents();
 	r = wf_peers_init(process, base, count, wf_host_hooks(wf_link_meet, near));
 	if (r == 0) {
 		wf_board_name(process);

@@ -3,6 +3,7 @@
 #define WF_JOB_OTHERS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <weft/base.h>
 
@@ -15,6 +16,12 @@ int wf_others_prepare(uint32_t process);
 
 /* [one thread] The process's port is open: others may come. */
 int wf_others_join(uint32_t process, uint32_t base, uint32_t count);
+struct wf_wire_self;
+
+/* [one thread, before weft_init] This process is an agent: nobody of its host is its peer, and the other agents are reached as @self says, which stays the caller's. weft_init sets *@ret_at
+ * to where this one is. */
+void wf_others_agent(const struct wf_wire_self *self, char *ret_at, size_t n);
+
 bool wf_others_leave(weft_time until);          /* false: what was on its way to another host then is lost */
 
 #endif

@@ -103,13 +103,9 @@ static bool place(struct wf_trunk *t)
 static void open_lane(struct wf_trunk *t, const struct wf_act *a)
 {
 	struct wf_rail *rail = wf_rail_to(t, 0);
-	struct wf_line *l = rail ? wf_line_new(rail) : NULL;
+	struct wf_line *l = rail && place(t) ? wf_line_new(rail) : NULL;
 	int klass = a->slot == 0 ? WEFT_LANE_CONTROL : a->slot % 2 ? WEFT_LANE_HEAD : WEFT_LANE_BULK, r;
 
-	if (l && !place(t)) {
-		wf_line_free(l);
-		l = NULL;
-	}
 	if (l) {
 		l->trunk = t;
 		l->mine = true;

@@ -1,0 +1,694 @@
+/* field.c - `weft run` over several hosts: the launcher's side. See run.h for the whole.
+ *
+ * A site is a host as the launcher sees it: the command that was to start a station there, and the conversation with that. Nothing is started anywhere before
+ * every agent can be reached; then all begin. A site is over when it says so, or when its conversation breaks: a station ends everything on its host
+ * when it hears nothing more of the launcher, so a broken one is as good as dead.
+ *
+ * The launcher alone decides which hosts are in: agents tell it whom they do not hear, and it has another way to each. The first host that is in serves the
+ * directory.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "brief.h"
+#include "control.h"
+#include "hostlist.h"
+#include "run.h"
+#include "streams.h"
+#include "template.h"
+#include "tree.h"
+
+#define START_LIMIT (60 * SECOND)       /* for a host to answer */
+#define END_LIMIT (10 * SECOND)         /* for a host to end what it has, when it was told to */
+#define SECOND_INT (5 * SECOND)
+#define INPUT_MOST (64u << 10)          /* bytes on their way to rank 0 */
+#define KILL_MS 5000
+
+/* Output that was not printed yet. */
+struct piece {
+	struct piece *next;
+	uint32_t rank, stream;
+	size_t at, n;
+	char bytes[];
+};
+
+struct site {
+	unsigned index;
+	const struct host *host;
+	pid_t pid;                      /* of the command that starts it; 0: reaped */
+	struct talk talk;
+	enum { SITE_STARTING, SITE_GREETED, SITE_READY, SITE_WORKING, SITE_DONE, SITE_LOST } stage;
+	bool begun;                     /* its first word has come */
+	struct hello hello;
+	char at[96];                    /* where its agent is */
+	uint32_t running;
+	bool accused;                   /* of being silent, by those it does not serve: how many */
+	struct piece *pieces, **pieces_end;
+};
+
+struct field {
+	struct run *run;
+	struct streams *streams;
+	struct site *sites;
+	unsigned count;
+	int signals;
+	int code;
+	bool failed;
+	enum { GATHERING, WORKING, ENDING } phase;
+	int64_t deadline;               /* of the phase; 0: none */
+	int64_t timeout, interrupted;
+	unsigned server;
+	size_t input_way;               /* bytes of input that rank 0's host has not taken */
+	bool input_over;
+	char *lines;                    /* to be printed: texts with their ends, one after another */
+	size_t lines_at, lines_n, lines_room;
+};
+
+/* Words */
+
+static void say(struct field *f, const struct site *site, const char *text)
+{
+	size_t n = strlen(text) + (site ? strlen(site->host->name) + 2 : 0) + 1;
+
+	if (f->lines_n + n > f->lines_room) {
+		char *more = realloc(f->lines, 2 * (f->lines_n + n));
+
+		if (!more)
+			return;
+		f->lines = more;
+		f->lines_room = 2 * (f->lines_n + n);
+	}
+	snprintf(f->lines + f->lines_n, n, "%s%s%s", site ? site->host->name : "", site ? ": " : "", text);
+	f->lines_n += n;
+}
+
+static void lines_print(struct field *f)
+{
+	while (f->lines_at < f->lines_n && streams_line(f->streams, f->lines + f->lines_at))
+		f->lines_at += strlen(f->lines + f->lines_at) + 1;
+	if (f->lines_at == f->lines_n)
+		f->lines_at = f->lines_n = 0;
+}
+
+/* All of them */
+
+static bool is_in(const struct site *s)
+{
+	return s->stage < SITE_DONE;
+}
+
+static void tell_all(struct field *f, enum control kind, uint32_t value)
+{
+	for (unsigned i = 0; i < f->count; i++)
+		if (is_in(&f->sites[i]))
+			talk_say32(&f->sites[i].talk, kind, value);
+}
+
+static void fail(struct field *f, int code)
+{
+	if (f->failed)
+		return;
+	f->failed = true;
+	f->code = code;
+}
+
+static void end_all(struct field *f, int code)
+{
+	if (code)
+		fail(f, code);
+	if (f->phase == ENDING)
+		return;
+	/* A station that has not got its brief has no agent to tell: it ends with the conversation. */
+	for (unsigned i = 0; i < f->count; i++)
+		if (is_in(&f->sites[i]) && f->sites[i].stage < SITE_READY)
+			talk_close(&f->sites[i].talk);
+	tell_all(f, CONTROL_END, (uint32_t)code);
+	f->phase = ENDING;
+	f->deadline = now_ns() + END_LIMIT;
+}
+
+/* Who serves the directory: the first that is in. */
+static void appoint(struct field *f)
+{
+	for (unsigned i = 0; i < f->count; i++)
+		if (is_in(&f->sites[i])) {
+			f->server = i;
+			tell_all(f, CONTROL_SERVER, i);
+			return;
+		}
+}
+
+static void look_idle(struct field *f)
+{
+	for (unsigned i = 0; i < f->count; i++)
+		if (is_in(&f->sites[i]) && (f->sites[i].stage != SITE_WORKING || f->sites[i].running))
+			return;
+	if (f->phase == WORKING)
+		end_all(f, 0);
+}
+
+static void lost(struct field *f, struct site *s, const char *why)
+{
+	if (!is_in(s))
+		return;
+	if (f->phase != ENDING || s->stage >= SITE_READY)
+		say(f, s, why);
+	talk_close(&s->talk);
+	s->stage = SITE_LOST;
+	fail(f, CODE_FAULT);
+	if (f->phase == GATHERING || f->run->kill_on_fail) {
+		end_all(f, CODE_FAULT);
+		return;
+	}
+	tell_all(f, CONTROL_LOST, s->index);
+	if (f->server == s->index)
+		appoint(f);
+	look_idle(f);
+}
+
+/* Beginning */
+
+/* Variables that are the host's own, or of the session there. */
+static bool is_local(const char *variable)
+{
+	static const char *const names[] = { "SSH_", "XDG_", "DBUS_", "DISPLAY=", "HOSTNAME=", "PWD=", "OLDPWD=", "SHLVL=", "_=", "WEFT_AGENT=", "WEFT_RANK=", "WEFT_SIZE=" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strncmp(variable, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+static void send_brief(struct field *f, struct site *s)
+{
+	extern char **environ;
+	size_t n = 0;
+	char **kept, *directory = getcwd(NULL, 0);
+	struct body b = { .bytes = malloc(CONTROL_BODY), .n = CONTROL_BODY };
+
+	while (environ[n])
+		n++;
+	kept = calloc(n + 1, sizeof(*kept));
+	if (b.bytes && kept) {
+		n = 0;
+		for (char **e = environ; *e; e++)
+			if (!is_local(*e))
+				kept[n++] = *e;
+		brief_write(&b, f->run, s->index, s->host->address[0] ? s->host->address : NULL, kept, directory);
+	}
+	if (!b.bytes || !kept || b.bad)
+		lost(f, s, "what it is to do is too long to be told");
+	else
+		talk_say(&s->talk, CONTROL_BRIEF, b.bytes, b.at);
+	if (b.bytes)
+		explicit_bzero(b.bytes, b.at);
+	free(b.bytes);
+	free(kept);
+	free(directory);
+}
+
+static void on_hello(struct field *f, struct site *s, struct body *b)
+{
+	struct hello mine;
+	char words[256];
+
+	hello_make(&mine);
+	if (s->stage != SITE_STARTING || !hello_read(b, &s->hello)) {
+		lost(f, s, "what answers there is no weft");
+		return;
+	}
+	hello_compare(&mine, "this host", &s->hello, "that one", words, sizeof(words));
+	if (words[0]) {
+		lost(f, s, words);
+		return;
+	}
+	s->stage = SITE_GREETED;
+	send_brief(f, s);
+}
+
+/* Every agent can be reached: they are told of each other, and begin. */
+static void begin_all(struct field *f)
+{
+	struct body b = { .n = 8 };
+
+	for (unsigned i = 0; i < f->count; i++) {
+		if (f->sites[i].stage != SITE_READY)
+			return;
+		b.n += 16 + sizeof(f->sites[i].at);
+	}
+	b.bytes = malloc(b.n);
+	if (!b.bytes) {
+		end_all(f, CODE_FAULT);
+		return;
+	}
+	body_u32(&b, f->count);
+	for (unsigned i = 0; i < f->count; i++) {
+		body_u32(&b, i);
+		body_text(&b, f->sites[i].at);
+		f->sites[i].stage = SITE_WORKING;
+		f->sites[i].running = 1;        /* until it says otherwise */
+	}
+	f->phase = WORKING;
+	f->deadline = 0;
+	appoint(f);
+	for (unsigned i = 0; i < f->count; i++)
+		talk_say(&f->sites[i].talk, CONTROL_MEMBERS, b.bytes, b.at);
+	free(b.bytes);
+}
+
+static void on_at(struct field *f, struct site *s, const struct body *b)
+{
+	if (s->stage != SITE_GREETED || b->n >= sizeof(s->at)) {
+		lost(f, s, "it said nonsense");
+		return;
+	}
+	memcpy(s->at, b->bytes, b->n);
+	s->at[b->n] = 0;
+	s->stage = SITE_READY;
+	begin_all(f);
+}
+
+/* Going on */
+
+/* Who serves hears all. The others hear only it: if more than half of them, and two at least, do not, it is the one that is cut off. */
+static void on_silent(struct field *f, const struct site *by, uint32_t host)
+{
+	unsigned accusers = 0, others = 0;
+
+	if (host >= f->count || !is_in(&f->sites[host]))
+		return;
+	if (by->index != f->server) {
+		f->sites[by->index].accused = true;
+		for (unsigned i = 0; i < f->count; i++)
+			if (i != host && is_in(&f->sites[i])) {
+				others++;
+				accusers += f->sites[i].accused;
+			}
+		if (host != f->server || accusers < 2 || 2 * accusers <= others)
+			return;
+		for (unsigned i = 0; i < f->count; i++)
+			f->sites[i].accused = false;
+	}
+	talk_say32(&f->sites[host].talk, CONTROL_LOST, host);
+	lost(f, &f->sites[host], "the other hosts hear nothing of it any more: it is given up");
+}
+
+static void on_output(struct site *s, struct body *b)
+{
+	uint32_t rank = body_get32(b), stream = body_get32(b);
+	struct piece *p;
+
+	if (b->bad)
+		return;
+	p = malloc(sizeof(*p) + (b->n - b->at));
+	if (!p)
+		return;
+	*p = (struct piece){ .rank = rank, .stream = stream, .n = b->n - b->at };
+	memcpy(p->bytes, b->bytes + b->at, p->n);
+	*s->pieces_end = p;
+	s->pieces_end = &p->next;
+}
+
+static void print_pieces(struct field *f, struct site *s)
+{
+	while (s->pieces) {
+		struct piece *p = s->pieces;
+		size_t n = streams_take(f->streams, p->rank, p->stream, p->bytes + p->at, p->n - p->at);
+
+		if (n == 0 && p->at < p->n)
+			return;
+		p->at += n;
+		talk_say32(&s->talk, CONTROL_PRINTED, (uint32_t)n);
+		if (p->at < p->n)
+			continue;
+		s->pieces = p->next;
+		if (!s->pieces)
+			s->pieces_end = &s->pieces;
+		free(p);
+	}
+}
+
+static void on_line(struct field *f, struct site *s, const struct body *b)
+{
+	char text[CONTROL_LINE_ROOM];
+
+	snprintf(text, sizeof(text), "%.*s", (int)(b->n < sizeof(text) ? b->n : sizeof(text) - 1), (const char *)b->bytes);
+	say(f, s, text);
+}
+
+static void on_packet(struct field *f, struct site *s, enum control kind, struct body *b)
+{
+	switch (kind) {
+	case CONTROL_HELLO:
+		on_hello(f, s, b);
+		break;
+	case CONTROL_AT:
+		on_at(f, s, b);
+		break;
+	case CONTROL_LINE:
+		on_line(f, s, b);
+		break;
+	case CONTROL_OUTPUT:
+		on_output(s, b);
+		break;
+	case CONTROL_TAKEN:
+		f->input_way -= body_get32(b);
+		break;
+	case CONTROL_FAILED:
+		fail(f, (int)body_get32(b));
+		if (f->run->kill_on_fail)
+			end_all(f, f->code);
+		break;
+	case CONTROL_ABORTED:
+		if (!f->failed || f->phase == WORKING)
+			f->code = (int)body_get32(b);
+		f->failed = true;
+		tell_all(f, CONTROL_KILL, (uint32_t)f->code);
+		end_all(f, f->code);
+		break;
+	case CONTROL_IDLE:
+		s->running = body_get32(b);
+		look_idle(f);
+		break;
+	case CONTROL_SILENT:
+		on_silent(f, s, body_get32(b));
+		break;
+	case CONTROL_DONE:
+		if (b->n == 4 && wf_get32(b->bytes))
+			fail(f, (int)wf_get32(b->bytes));
+		if (f->phase != ENDING) {
+			lost(f, s, "its agent has ended");
+			break;
+		}
+		s->stage = SITE_DONE;
+		break;
+	default:
+		lost(f, s, "it said nonsense");
+	}
+}
+
+static void on_site(struct field *f, struct site *s)
+{
+	enum control kind;
+	struct body b;
+
+	talk_read(&s->talk);
+	if (!s->begun)
+		s->begun = talk_begun(&s->talk);
+	while (s->begun && is_in(s) && talk_next(&s->talk, &kind, &b))
+		on_packet(f, s, kind, &b);
+	if (s->talk.broken && is_in(s))
+		lost(f, s, s->begun ? "the connection to it broke" : "it could not be started");
+}
+
+/* Starting what starts them */
+
+static _Noreturn void become_starter(const struct run *run, char **argv, int in, int out)
+{
+	dup2(in, STDIN_FILENO);
+	dup2(out, STDOUT_FILENO);
+	setpgid(0, 0);          /* signals of the terminal are the launcher's to forward */
+	setrlimit(RLIMIT_NOFILE, &run->files);
+	signal(SIGPIPE, run->pipe_ignored ? SIG_IGN : SIG_DFL);
+	sigprocmask(SIG_SETMASK, &run->mask, NULL);
+	execvp(argv[0], argv);
+	fprintf(stderr, "weft run: %s: %s\n", argv[0], strerror(errno));
+	_exit(errno == ENOENT ? CODE_NOTFOUND : CODE_NOEXEC);
+}
+
+static bool is_here(const struct run *run, const char *name)
+{
+	char own[256] = "";
+
+	gethostname(own, sizeof(own) - 1);
+	return !run->launcher && (!strcmp(name, "localhost") || !strcmp(name, own) || !strncmp(name, "127.", 4) || !strcmp(name, "::1"));
+}
+
+static int start_site(struct field *f, struct site *s, const char *self)
+{
+	char *command[] = { (char *)(uintptr_t)self, (char *)(uintptr_t)"agent", NULL }, **argv = command, words[256];
+	int to[2], from[2];
+	pid_t launcher = getpid();
+
+	if (!is_here(f->run, s->host->name) && template_make(f->run->launcher, s->host->name, command, &argv, words, sizeof(words)) < 0) {
+		fprintf(stderr, "weft run: --launcher: %s\n", words);
+		return -1;
+	}
+	if (pipe2(to, O_CLOEXEC) < 0 || pipe2(from, O_CLOEXEC) < 0)
+		return -1;
+	s->pid = fork();
+	if (s->pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGTERM);       /* should the pipe not be enough for whatever it is */
+		if (getppid() != launcher)
+			_exit(CODE_FAULT);
+		become_starter(f->run, argv, to[0], from[1]);
+	}
+	close(to[0]);
+	close(from[1]);
+	if (argv != command)
+		free(argv);
+	if (s->pid < 0)
+		return -1;
+	talk_open(&s->talk, from[0], to[1]);
+	return 0;
+}
+
+static int start_all(struct field *f)
+{
+	static char self[4096];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (n <= 0)
+		return -1;
+	self[n] = 0;
+	f->count = f->run->list->count;
+	f->sites = calloc(f->count, sizeof(*f->sites));
+	if (!f->sites)
+		return -1;
+	for (unsigned i = 0; i < f->count; i++) {
+		struct site *s = &f->sites[i];
+
+		s->index = i;
+		s->host = &f->run->list->hosts[i];
+		s->pieces_end = &s->pieces;
+		s->talk.in = s->talk.out = -1;
+		if (start_site(f, s, self) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Signals */
+
+/* At once: the stations end everything when they hear nothing more. */
+static _Noreturn void leave_at_once(struct field *f, int code)
+{
+	int64_t until = now_ns() + KILL_MS * MS;
+	bool any = true;
+
+	for (unsigned i = 0; i < f->count; i++)
+		talk_close(&f->sites[i].talk);
+	while (any && now_ns() < until) {
+		pid_t pid = waitpid(-1, NULL, WNOHANG);
+
+		any = pid >= 0;
+		if (pid == 0)
+			poll(NULL, 0, 5);
+	}
+	tree_kill(KILL_MS);
+	exit(code);
+}
+
+static void stop(struct field *f)
+{
+	sigset_t one, pending;
+
+	tell_all(f, CONTROL_SIGNAL, SIGTSTP);
+	sigemptyset(&one);
+	sigaddset(&one, SIGTSTP);
+	raise(SIGTSTP);
+	sigprocmask(SIG_UNBLOCK, &one, NULL);
+	sigprocmask(SIG_BLOCK, &one, NULL);
+	sigpending(&pending);
+	if (!sigismember(&pending, SIGCONT))
+		tell_all(f, CONTROL_SIGNAL, SIGCONT);
+}
+
+static void on_signal(struct field *f)
+{
+	struct signalfd_siginfo info;
+	int64_t now = now_ns();
+
+	while (read(f->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		int sig = (int)info.ssi_signo;
+		bool ends = sig == SIGINT || sig == SIGTERM || sig == SIGHUP || sig == SIGQUIT;
+
+		if (sig == SIGCHLD)
+			continue;
+		if (sig == SIGTSTP) {
+			stop(f);
+			continue;
+		}
+		if (ends && (f->phase == GATHERING || (sig == SIGINT && f->interrupted && now - f->interrupted < SECOND_INT)))
+			leave_at_once(f, 128 + sig);
+		if (sig == SIGINT)
+			f->interrupted = now;
+		tell_all(f, CONTROL_SIGNAL, (uint32_t)sig);
+	}
+}
+
+static void reap(struct field *f)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		for (unsigned i = 0; i < f->count; i++)
+			if (f->sites[i].pid == pid)
+				f->sites[i].pid = 0;
+}
+
+/* Time */
+
+static void on_time(struct field *f, int64_t now)
+{
+	char text[64];
+
+	if (f->timeout && now >= f->timeout && f->phase != ENDING) {
+		snprintf(text, sizeof(text), "the time is over: %g s", f->run->timeout);
+		say(f, NULL, text);
+		end_all(f, CODE_TIMEOUT);
+	}
+	if (!f->deadline || now < f->deadline)
+		return;
+	for (unsigned i = 0; i < f->count; i++)
+		if (is_in(&f->sites[i]) && (f->phase == ENDING || f->sites[i].stage < SITE_READY))
+			lost(f, &f->sites[i], f->phase == ENDING ? "it has not ended in time" : "it does not answer");
+}
+
+static int wait_ms(const struct field *f, int64_t now)
+{
+	int64_t until = f->deadline;
+
+	if (f->timeout && f->phase != ENDING && (!until || f->timeout < until))
+		until = f->timeout;
+	if (!until)
+		return -1;
+	return until <= now ? 0 : (int)((until - now) / MS < 3600000 ? (until - now) / MS + 1 : 3600000);
+}
+
+/* Input */
+
+static struct site *first_site(struct field *f)
+{
+	struct site *s = &f->sites[f->run->host_of[0]];
+
+	return s->stage == SITE_WORKING ? s : NULL;
+}
+
+static void read_input(struct field *f, struct site *s)
+{
+	char bytes[16384];
+	ssize_t n = read(streams_input(f->streams), bytes, sizeof(bytes));
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == EIO))
+		return;
+	f->input_over = n <= 0;
+	talk_say(&s->talk, CONTROL_INPUT, bytes, n > 0 ? (size_t)n : 0);
+	f->input_way += n > 0 ? (size_t)n : 0;
+}
+
+/* The loop */
+
+static bool is_over(struct field *f)
+{
+	for (unsigned i = 0; i < f->count; i++)
+		if (is_in(&f->sites[i]) || f->sites[i].pieces)
+			return false;
+	return f->lines_at == f->lines_n;
+}
+
+static bool turn(struct field *f, struct pollfd *polls)
+{
+	struct site *first = first_site(f);
+	int ms = wait_ms(f, now_ns()), input = first && !f->input_over && f->input_way < INPUT_MOST ? streams_input(f->streams) : -1;
+	size_t n = 2;
+
+	polls[0] = (struct pollfd){ .fd = f->signals, .events = POLLIN };
+	polls[1] = (struct pollfd){ .fd = input, .events = POLLIN };
+	for (unsigned i = 0; i < f->count; i++) {
+		struct talk *t = &f->sites[i].talk;
+
+		polls[n++] = (struct pollfd){ .fd = t->broken ? -1 : t->in, .events = POLLIN };
+		polls[n++] = (struct pollfd){ .fd = talk_owes(t) ? t->out : -1, .events = POLLOUT };
+	}
+	n += streams_fill(f->streams, polls + n, &(int){ 0 });
+	if (poll(polls, n, ms) < 0 && errno != EINTR)
+		return false;
+	if (polls[0].revents)
+		on_signal(f);
+	if (polls[1].revents && first)
+		read_input(f, first);
+	streams_act(f->streams, polls + 2 + 2 * f->count, n - 2 - 2 * f->count);
+	for (unsigned i = 0; i < f->count; i++) {
+		struct site *s = &f->sites[i];
+
+		if (polls[2 + 2 * i].revents && is_in(s))
+			on_site(f, s);
+		talk_write(&s->talk);
+		print_pieces(f, s);
+	}
+	reap(f);
+	on_time(f, now_ns());
+	lines_print(f);
+	return true;
+}
+
+static int loop(struct field *f)
+{
+	struct pollfd *polls = calloc(2 + 2 * f->count + streams_polls(f->streams), sizeof(*polls));
+	bool ended = false;
+
+	f->deadline = now_ns() + START_LIMIT;
+	if (f->run->timeout > 0)
+		f->timeout = now_ns() + (int64_t)(f->run->timeout * (double)SECOND);
+	while (polls && turn(f, polls)) {
+		if (!is_over(f))
+			continue;
+		if (!ended)
+			streams_end(f->streams);
+		ended = true;
+		if (streams_done(f->streams, true))
+			break;
+	}
+	free(polls);
+	return f->code;
+}
+
+int field_main(struct run *run)
+{
+	static struct field f;
+
+	f.run = run;
+	run->hosts_count = run->list->count;
+	if (run_descriptors() < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || run_signals(run, true, &f.signals) < 0)
+		return fprintf(stderr, "weft run: cannot start: %s\n", strerror(errno)), CODE_FAULT;
+	files_raise(&run->files);
+	f.streams = streams_carried(run);
+	if (!f.streams || getrandom(run->key.bytes, sizeof(run->key.bytes), 0) != (ssize_t)sizeof(run->key.bytes) ||
+	    getrandom(run->job, sizeof(run->job), 0) != (ssize_t)sizeof(run->job) || start_all(&f) < 0) {
+		fprintf(stderr, "weft run: cannot start: %s\n", strerror(errno));
+		leave_at_once(&f, CODE_FAULT);
+	}
+	leave_at_once(&f, loop(&f));
+}

@@ -1,0 +1,328 @@
+/* mesh.c - see mesh.h.
+ *
+ * A message is its tag and a body (control.h). What is told of a process comes from the agent of its host alone, in order, so a death is never
+ * overtaken by where the dead one was.
+ *
+ * Silence: every agent says something to the one that serves, and that one to all, five times within the time after which a host counts as dead. Who has
+ * not heard the other for so long tells the launcher, which decides: it has another way to each host.
+ *
+ * Threads  The agent is one thread; weft's listener is the other and asks where() for addresses, under members_lock.
+ */
+#include "mesh.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <weft/weft.h>
+
+#include "agent.h"
+#include "control.h"
+#include "job/others.h"
+#include "secure/chain.h"
+#include "wire/wire.h"
+
+#define MESSAGE 256u
+#define ENDS 16
+
+enum { MESH_HERE = 1 /* u32 process, text where */, MESH_GONE /* u32 process, u32 status, u32 left */, MESH_BEAT };
+
+struct member {
+	bool in;
+	char at[WF_AT_TEXT];
+	int64_t heard;                  /* [agent's thread] */
+	bool silent;                    /* the launcher was told */
+};
+
+static pthread_mutex_t members_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct member members[HOSTLIST_HOSTS];           /* in, at: under members_lock */
+static struct weft_queue *queue;
+static uint32_t server;
+static int64_t next_beat, every;
+
+static int where(uint32_t process, char *ret_at, size_t n)
+{
+	uint32_t host = process - WF_AGENTS;
+	int r = -ESRCH;
+
+	if (host >= HOSTLIST_HOSTS)
+		return r;
+	pthread_mutex_lock(&members_lock);
+	if (members[host].in) {
+		snprintf(ret_at, n, "%s", members[host].at);
+		r = 0;
+	}
+	pthread_mutex_unlock(&members_lock);
+	return r;
+}
+
+static bool is_in(uint32_t host)
+{
+	return host < HOSTLIST_HOSTS && members[host].in;      /* only this thread changes it */
+}
+
+/* Sending */
+
+static void send_to(uint32_t host, uint64_t tag, const struct body *b)
+{
+	void *copy = malloc(b->at ? b->at : 1);
+	int r = -ENOMEM;
+
+	if (copy) {
+		memcpy(copy, b->bytes, b->at);
+		r = weft_send_post(weft_port_world(), WEFT(op, .peer = (weft_id)(WF_AGENTS + host) << 32, .tag = tag, .data = copy, .len = b->at, .queue = queue, .user = copy), NULL);
+	}
+	if (r < 0)
+		free(copy);
+}
+
+static void send_all(const struct agent *a, uint64_t tag, const struct body *b)
+{
+	for (uint32_t h = 0; h < HOSTLIST_HOSTS; h++)
+		if (is_in(h) && h != a->run->host)
+			send_to(h, tag, b);
+}
+
+static void body_begin(struct body *b, uint8_t *room)
+{
+	*b = (struct body){ .bytes = room, .n = MESSAGE };
+}
+
+static bool here_body(struct agent *a, uint32_t process, struct body *b, uint8_t *room)
+{
+	struct spot *s = where_spot(&a->where, process);
+
+	if (!s || !s->at[0] || s->gone)
+		return false;
+	body_begin(b, room);
+	body_u32(b, process);
+	body_text(b, s->at);
+	return true;
+}
+
+void mesh_here(struct agent *a, uint32_t process)
+{
+	uint8_t room[MESSAGE];
+	struct body b;
+
+	if (a->run->meshed && here_body(a, process, &b, room))
+		send_all(a, MESH_HERE, &b);
+}
+
+void mesh_gone(struct agent *a, uint32_t process, int status, bool left)
+{
+	struct spot *s = where_spot(&a->where, process);
+	uint8_t room[MESSAGE];
+	struct body b;
+
+	s->gone = true;
+	if (!a->run->meshed)
+		return;
+	body_begin(&b, room);
+	body_u32(&b, process);
+	body_u32(&b, (uint32_t)status);
+	body_u32(&b, left);
+	send_all(a, MESH_GONE, &b);
+}
+
+/* What a new one has to know of this host. */
+static void tell_all_to(struct agent *a, uint32_t host)
+{
+	uint8_t room[MESSAGE];
+	struct body b;
+
+	for (unsigned i = 0; i < a->count; i++)
+		if (here_body(a, a->places[i]->number, &b, room))
+			send_to(host, MESH_HERE, &b);
+}
+
+/* Members */
+
+void mesh_members(struct agent *a, struct body *b)
+{
+	uint32_t n = body_get32(b);
+
+	for (uint32_t i = 0; i < n && !b->bad; i++) {
+		uint32_t host = body_get32(b);
+		const char *at = body_get_text(b);
+
+		if (host >= HOSTLIST_HOSTS || !at || is_in(host))
+			continue;
+		pthread_mutex_lock(&members_lock);
+		snprintf(members[host].at, sizeof(members[host].at), "%s", at);
+		members[host].in = true;
+		pthread_mutex_unlock(&members_lock);
+		members[host].heard = now_ns();
+		if (host != a->run->host)
+			tell_all_to(a, host);
+	}
+}
+
+static void spot_gone(struct agent *a, uint32_t process, int status, bool left)
+{
+	struct spot *s = where_spot(&a->where, process);
+
+	if (!s || !s->known || s->gone)
+		return;
+	s->gone = true;
+	news_far(a, WF_NOTE_DEAD, process, status, left);
+}
+
+void mesh_lost(struct agent *a, uint32_t host)
+{
+	if (host >= HOSTLIST_HOSTS || host == a->run->host)
+		return;
+	pthread_mutex_lock(&members_lock);
+	members[host].in = false;
+	pthread_mutex_unlock(&members_lock);
+	for (uint32_t i = 1; i < WF_AGENTS; i++)
+		if (a->where.spots[i].known && a->where.spots[i].host == host)
+			spot_gone(a, i, STATUS_UNKNOWN, false);
+}
+
+void mesh_server(struct agent *a, uint32_t host)
+{
+	int64_t now = now_ns();
+
+	(void)a;
+	server = host;
+	for (uint32_t h = 0; h < HOSTLIST_HOSTS; h++)
+		members[h].heard = now;
+}
+
+/* What comes */
+
+static void take(struct agent *a, uint32_t host, uint64_t tag, struct body *b)
+{
+	uint32_t process = tag == MESH_BEAT ? 0 : body_get32(b);
+	struct spot *s = where_spot(&a->where, process);
+	const char *at;
+	int status;
+	bool left;
+
+	switch (tag) {
+	case MESH_HERE:
+		at = body_get_text(b);
+		if (!body_whole(b) || !s || !process || s->gone || (s->known && s->host != host))
+			break;
+		s->known = true;
+		s->host = host;
+		snprintf(s->at, sizeof(s->at), "%s", at);
+		news_far(a, WF_NOTE_JOINED, process, 0, false);
+		break;
+	case MESH_GONE:
+		status = (int)body_get32(b);
+		left = body_get32(b) != 0;
+		if (body_whole(b) && s && s->host == host)
+			spot_gone(a, process, status, left);
+		break;
+	default:
+		break;
+	}
+}
+
+static void ended(struct agent *a, const struct weft_status *st)
+{
+	uint32_t host = (uint32_t)(st->from >> 32) - WF_AGENTS;
+	struct body b;
+
+	if (st->user) {                 /* a send is over: whatever became of it */
+		free(st->user);
+		return;
+	}
+	if (!st->buf)
+		return;
+	if (is_in(host)) {
+		members[host].heard = now_ns();
+		b = (struct body){ .bytes = st->buf->data, .n = st->len };
+		take(a, host, st->tag, &b);
+	}
+	weft_buf_put(st->buf);
+}
+
+void mesh_event(struct agent *a)
+{
+	struct weft_status st[ENDS];
+	int n = weft_queue_next(queue, WEFT_NOW, st, ENDS);
+
+	for (int i = 0; i < n; i++)
+		ended(a, &st[i]);
+}
+
+/* Silence */
+
+int64_t mesh_next(const struct agent *a)
+{
+	return a->run->meshed && queue ? next_beat : 0;
+}
+
+static void listen_for(struct agent *a, uint32_t host, int64_t now)
+{
+	if (!is_in(host) || host == a->run->host || members[host].silent || now - members[host].heard < 5 * every)
+		return;
+	members[host].silent = true;
+	control_send32(a->control, CONTROL_SILENT, host);
+}
+
+void mesh_look(struct agent *a, int64_t now)
+{
+	struct body nothing = { 0 };
+	int64_t late = now - next_beat;
+
+	if (!a->run->meshed || !queue || late < 0)
+		return;
+	/* Who was stopped himself has heard nobody. */
+	for (uint32_t h = 0; late > every && h < HOSTLIST_HOSTS; h++)
+		members[h].heard += late;
+	next_beat = now + every;
+	if (server != a->run->host) {
+		if (is_in(server))
+			send_to(server, MESH_BEAT, &nothing);
+		listen_for(a, server, now);
+		return;
+	}
+	send_all(a, MESH_BEAT, &nothing);
+	for (uint32_t h = 0; h < HOSTLIST_HOSTS; h++)
+		listen_for(a, h, now);
+}
+
+/* The beginning */
+
+static int begin(struct agent *a, char *at, size_t n)
+{
+	static struct wf_wire_self self;
+	struct weft_req *req = NULL;
+	struct weft_status st;
+	int r = wf_crypto_load();
+
+	self = (struct wf_wire_self){
+		.process = WF_AGENTS + a->run->host, .count = a->run->hosts_count, .key = &a->run->key, .adapter = a->run->adapter,
+		.ports = a->run->ports, .ports_last = a->run->ports_last, .where = where,
+	};
+	if (r == 0)
+		r = wf_hkdf_expand(a->run->key.bytes, "weft job number", NULL, 0, self.job, sizeof(self.job));
+	wf_others_agent(&self, at, n);
+	if (r == 0)
+		r = weft_init(NULL);
+	if (r == 0)
+		r = weft_queue_open(&queue);
+	if (r == 0)
+		r = weft_recv_post(weft_port_world(), WEFT(op, .peer = WEFT_ANY, .tag = WEFT_ANY_TAG, .flags = WEFT_ALLOC | WEFT_REPEAT, .queue = queue), &req, &st);
+	if (r == 0)
+		r = agent_watch(a, weft_queue_fd(queue), FROM_MESH, 0) < 0 ? -errno : 0;
+	return r;
+}
+
+int mesh_open(struct agent *a)
+{
+	char at[WF_AT_TEXT] = "";
+
+	if (begin(a, at, sizeof(at)) < 0) {
+		agent_say(a, "the agent cannot be reached by others: %s", weft_last_error());
+		return -1;
+	}
+	every = a->run->silence_ms * MS / 5;
+	next_beat = now_ns() + every;
+	return control_send(a->control, CONTROL_AT, at, strlen(at)) < 0 ? -1 : 0;
+}
