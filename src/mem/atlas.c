@@ -473,20 +473,71 @@ static char *big_place(uint32_t process, uint32_t segment, size_t *ret_bytes)
 	return big->data;
 }
 
+/* @bytes at @offset of the @all at @data, if they are there. */
+static char *part(char *data, size_t all, uint64_t offset, size_t bytes)
+{
+	return offset > all || bytes > all - offset ? NULL : data + offset;
+}
+
+static int chunk_place(const struct wf_place *p, size_t bytes, char **ret_mem)
+{
+	struct wf_chunk *c;
+	int r = wf_atlas_chunk(p->process, p->segment, &c);
+
+	if (r < 0)
+		return r;
+	*ret_mem = part(c->data, WF_CHUNK_BYTES, p->offset, bytes);
+	return *ret_mem && chunk_open(c, p->offset, bytes) ? 0 : -EBADMSG;
+}
+
 void *wf_place_map(const struct wf_place *place, size_t bytes)
 {
 	struct wf_place p = *place;
-	struct wf_chunk *c = NULL;
-	size_t all = WF_CHUNK_BYTES;
-	char *data = NULL;
+	char *data;
+	size_t all;
 
-	if (p.segment >= WF_SEGMENT_BIG)
-		data = big_place(p.process, p.segment, &all);
-	else if (wf_atlas_chunk(p.process, p.segment, &c) == 0)
-		data = c->data;
-	if (!data || p.offset > all || bytes > all - p.offset || (c && !chunk_open(c, p.offset, bytes)))
-		return NULL;
-	return data + p.offset;
+	if (p.segment < WF_SEGMENT_BIG)
+		return chunk_place(&p, bytes, &data) == 0 ? data : NULL;
+	data = big_place(p.process, p.segment, &all);
+	return data ? part(data, all, p.offset, bytes) : NULL;
+}
+
+bool wf_place_of_all(const void *mem, size_t bytes, struct wf_place *ret_place)
+{
+	uintptr_t first = (uintptr_t)mem;
+
+	return wf_place_of(mem, ret_place) && wf_space_at(first) == wf_space_at(first + bytes - 1);
+}
+
+int wf_place_hold(const struct wf_place *place, size_t bytes, const char **ret_mem, struct wf_big **ret_hold)
+{
+	struct wf_place p = *place;
+	struct wf_big *big = NULL;
+	char *mem = NULL;
+	int r;
+
+	if (p.segment < WF_SEGMENT_BIG) {
+		r = chunk_place(&p, bytes, &mem);
+	} else {
+		r = wf_big_get(p.process, p.segment, &big);
+		if (r == 0)
+			mem = part(big->data, (size_t)1 << big->class, p.offset, bytes);
+	}
+	if (r == 0 && !mem) {
+		wf_place_let(big);
+		r = -EBADMSG;
+	}
+	if (r < 0)
+		return r;
+	*ret_mem = mem;
+	*ret_hold = big;
+	return 0;
+}
+
+void wf_place_let(struct wf_big *hold)
+{
+	if (hold)
+		wf_big_put(hold);
 }
 
 void wf_atlas_show(struct wf_roots *roots)

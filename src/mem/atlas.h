@@ -128,6 +128,14 @@ int wf_big_get(uint32_t process, uint32_t segment, struct wf_big **ret_big);
 void wf_big_put(struct wf_big *big);
 void wf_big_put_of(uint32_t process, uint32_t segment);
 
+/* [any] As wf_place_of, if all of the @bytes at @mem (more than 0) lie in one segment. */
+bool wf_place_of_all(const void *mem, size_t bytes, struct wf_place *ret_place);
+
+/* [any] As wf_place_map, until wf_place_let(*@ret_hold): others' big buffers, of which there are ever new ones, need not stay mapped for good.
+ * 0; -EBADMSG: there is no such place; -ENOMEM: it cannot be mapped now. */
+int wf_place_hold(const struct wf_place *place, size_t bytes, const char **ret_mem, struct wf_big **ret_hold);
+void wf_place_let(struct wf_big *hold);
+
 /* For bury.c. The lock; a process's chunks, those there are and those to come, are a dead one's; those of its big segments that nobody here uses are
  * unmapped, or blank: true if that was all; the buffers of @c that have a handle. */
 void wf_atlas_hold(void);

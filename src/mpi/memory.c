@@ -1,5 +1,5 @@
-/* memory.c - memory from MPI_Alloc_mem: a weft buffer, which other processes of the host can read. A message out of it could be
- * copied once, by its receiver; weft_send copies it like any other memory yet. MPIX_Weft_give_send hands it over.
+/* memory.c - memory from MPI_Alloc_mem: a weft buffer, which other processes of the host can read. A message out of it, if it is more than 8 KiB and one
+ * block, is copied once, by its receiver. MPIX_Weft_give_send hands it over.
  *
  * What is larger than weft's largest buffer, or than its pool has now, is ordinary memory.
  */

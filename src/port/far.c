@@ -146,6 +146,7 @@ struct weft_req *wf_far_send(struct weft_port *p, struct wf_incoming *in)
 	f->peer = wf_peer_at((uint32_t)(in->src >> 32));
 	f->ticket = t;                  /* NULL: nonsense; claiming it fails */
 	f->serial = in->far.serial;
+	f->piped = false;
 	f->waits = in->far.waits & WF_A_WAITS;
 	if (in->far.with == WF_WITH_PIPE)
 		memcpy(&f->said, in->payload, sizeof(f->said));
@@ -232,10 +233,15 @@ void wf_far_forget(struct weft_req *send)
 	wf_req_put(send);
 }
 
+uint64_t wf_far_taken(const struct wf_far *f)
+{
+	return wf_ticket_word(f->serial, f->piped ? WF_T_PIPED : WF_T_TAKEN, 0);
+}
+
 void wf_far_answer(struct weft_req *send, int err)
 {
 	struct wf_far *f = send->far;
-	uint64_t open = wf_ticket_word(f->serial, WF_T_OPEN, 0), taken = wf_ticket_word(f->serial, WF_T_TAKEN, 0);
+	uint64_t open = wf_ticket_word(f->serial, WF_T_OPEN, 0), taken = wf_far_taken(f);
 	uint64_t answer = wf_ticket_word(f->serial, err < 0 ? WF_T_REFUSED : WF_T_DONE, err < 0 ? err : 0);
 
 	/* By CAS: it may have been taken back, and its ticket be another's by now. acq_rel: K1. */

@@ -1,8 +1,8 @@
 /* far.h - the receiving end of what another process has announced.
  *
  * An announcement becomes a send request of this process that stands for the far one: it waits among the arrivals, is probed, matched and dropped as any
- * other. What differs: matching has to claim it (its sender may take it back), its bytes are fetched through the ticket's pipe, and its end is
- * written into the ticket (far.c). Fetching goes on step by step in whatever thread waits for it, and in the listener when none does (fetch.c).
+ * other. What differs: matching has to claim it (its sender may take it back), its bytes are fetched through the ticket's pipe or out of its sender's
+ * memory, and its end is written into the ticket (far.c). Fetching goes on step by step in whatever thread waits for it, and in the listener when none does (fetch.c).
  *
  * Locks: the door of the port covers the request that stands for the far one, as any other. wf_user_lock covers the list of those being fetched, and
  * which receive each is for. `busy` is held by whoever copies, outside of both, and is only tried.
@@ -93,6 +93,9 @@ struct wf_far {
 	const char *data;
 	uint32_t base;
 	struct wf_pipe_place said;      /* as announced; segment 0: the ticket will say */
+	bool lies;                      /* it is read where it lies: in its sender's memory, there: */
+	struct wf_memory_place place;
+	bool piped;                     /* that cannot be mapped: the sender was asked to send it through a pipe */
 	bool waits;                     /* its sender is to be woken: constant */
 	bool over;
 	int err;
@@ -100,5 +103,6 @@ struct wf_far {
 
 void wf_far_wake(struct wf_far *f);                                     /* its sender, if that sleeps for the ticket */
 bool wf_far_pipe(struct wf_far *f, struct wf_pipe_place *ret_at);       /* where the pipe is, as far as the sender has said */
+uint64_t wf_far_taken(const struct wf_far *f);                          /* what the ticket's word says while we have it */
 
 #endif

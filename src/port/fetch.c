@@ -1,4 +1,4 @@
-/* fetch.c - the bytes of an announced message of another process: out of its pipe, or a buffer, to the receive that has claimed it. See far.h.
+/* fetch.c - the bytes of an announced message of another process: out of its pipe, its memory, or a buffer, to the receive that has claimed it. See far.h.
  *
  * Run by whoever waits for the receive, step by step; by the listener if nobody does. One at a time for each message, by its `busy`.
  */
@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <string.h>
 
+#include "mem/atlas.h"
 #include "port/deliver.h"
 #include "port/far.h"
 #include "port/listener.h"
@@ -14,6 +15,7 @@
 #include "port/request.h"
 
 #define AHEAD 2048              /* bytes: copied in about the time a line takes to come from another core */
+#define PART ((size_t)4 << 20)  /* bytes copied out of another's memory before anything else has its turn: below a millisecond */
 
 static _Atomic uint32_t pulling[WF_PROCESSES];  /* threads that fetch for themselves, by whose it is */
 static struct wf_node fetching;                 /* under wf_user_lock */
@@ -28,6 +30,7 @@ static void prepare(struct wf_far *f, struct weft_port *p, const struct wf_targe
 	f->st = t->st;
 	f->got = 0;
 	f->pipe = NULL;
+	f->lies = false;
 	f->over = false;
 	f->err = 0;
 	f->buf = NULL;
@@ -67,40 +70,57 @@ static void land(struct wf_far *f)
 	wf_buf_release(b);
 }
 
-/* [busy] Finds the pipe, once the sender has said where it is. */
-static bool find_pipe(struct wf_far *f)
+/* [busy] It ends here; false. */
+static bool fails(struct wf_far *f, int err)
+{
+	f->over = true;
+	f->err = err;
+	return false;
+}
+
+/* [busy] Bytes come: WEFT_ALLOC's buffer for them. */
+static bool make_room(struct wf_far *f)
+{
+	if (!(f->flags & WEFT_ALLOC) || f->buf)
+		return true;
+	if (wf_buf_alloc(f->len, &f->buf) < 0)
+		return fails(f, -ENOMEM);
+	f->mem = wf_mem_plain(f->buf->data, f->len);
+	return true;
+}
+
+static bool find_pipe(struct wf_far *f, const struct wf_pipe_place *at)
+{
+	f->base = at->base;
+	f->pipe = wf_f_place_map(f->peer->process, &at->head, sizeof(*f->pipe));
+	f->data = wf_f_place_map(f->peer->process, &at->data, WF_CHUNKS * WF_CHUNK);
+	if (f->pipe && f->data)
+		return true;
+	f->pipe = NULL;
+	return fails(f, -ECONNRESET);
+}
+
+/* [busy] Are there bytes to be had? Finds them, once the sender has said where. */
+static bool find(struct wf_far *f)
 {
 	struct wf_pipe_place at;
 
-	if (!wf_far_pipe(f, &at)) {
-		uint32_t ready = atomic_load_explicit(&f->ticket->ready, memory_order_acquire);         /* K2 */
-
-		if (ready == WF_READY_FLIGHT)
-			land(f);
-		if (ready == WF_READY_NEVER) {
-			f->over = true;
-			f->err = -ECONNRESET;
-		}
+	if (f->pipe || f->lies)
+		return true;
+	if (wf_far_pipe(f, &at))
+		return make_room(f) && find_pipe(f, &at);
+	switch (atomic_load_explicit(&f->ticket->ready, memory_order_acquire)) {        /* K2 */
+	case WF_READY_FLIGHT:
+		land(f);
+		return false;
+	case WF_READY_NEVER:
+		return fails(f, -ECONNRESET);
+	case WF_READY_MEMORY:
+		f->place = f->ticket->memory;           /* once: it is checked whenever it is used */
+		return f->lies = !f->piped && make_room(f);
+	default:
 		return false;
 	}
-	if (f->flags & WEFT_ALLOC && !f->buf) {
-		if (wf_buf_alloc(f->len, &f->buf) < 0) {
-			f->over = true;
-			f->err = -ENOMEM;
-			return false;
-		}
-		f->mem = wf_mem_plain(f->buf->data, f->len);
-	}
-	f->base = at.base;
-	f->pipe = wf_f_place_map(f->peer->process, &at.head, sizeof(*f->pipe));
-	f->data = wf_f_place_map(f->peer->process, &at.data, WF_CHUNKS * WF_CHUNK);
-	if (!f->pipe || !f->data) {
-		f->pipe = NULL;
-		f->over = true;
-		f->err = -ECONNRESET;
-		return false;
-	}
-	return true;
 }
 
 /* Towards the end of a chunk the word of the next is asked for: more often than not that one is there by then, too. */
@@ -135,6 +155,60 @@ static bool take_chunk(struct wf_far *f)
 	return true;
 }
 
+/* [busy] Its memory cannot be mapped, for lack of ours. It is to come as any other, from its beginning. */
+static bool ask_for_pipe(struct wf_far *f)
+{
+	uint64_t taken = wf_far_taken(f);
+
+	f->lies = false;
+	f->got = 0;
+	wf_walk_begin(&f->walk, &f->mem);
+	/* acq_rel: K1. */
+	f->piped = atomic_compare_exchange_strong_explicit(&f->ticket->word, &taken, wf_ticket_word(f->serial, WF_T_PIPED, 0),
+							   memory_order_acq_rel, memory_order_relaxed);
+	if (!f->piped)
+		return fails(f, -ECONNRESET);           /* written by who should not */
+	wf_far_wake(f);
+	return false;
+}
+
+/* [busy] Copies the next part of what lies in its sender's memory. Where that is is looked up for each: a big buffer is mapped only while it is held. */
+static bool take_part(struct wf_far *f)
+{
+	struct wf_place at = { .process = f->peer->process, .segment = f->place.segment, .offset = f->place.offset };
+	size_t left = (f->len < f->room ? f->len : f->room) - f->got, n = left < PART ? left : PART;
+	struct wf_big *hold;
+	const char *from;
+	int r = wf_place_hold(&at, f->len, &from, &hold);
+
+	if (r < 0)
+		return r == -ENOMEM ? ask_for_pipe(f) : fails(f, -ECONNRESET);
+	if (f->mem.kind == WF_MEM_PLAIN)
+		memcpy((char *)f->mem.plain + f->got, from + f->got, n);
+	else if (!wf_walk_in(&f->walk, from + f->got, n))
+		f->err = -EINVAL;
+	wf_place_let(hold);
+	f->got += n;
+	return true;
+}
+
+static bool wants_more(const struct wf_far *f)
+{
+	return f->got < f->len && f->got < f->room;
+}
+
+/* [busy] What can be had now. */
+static bool take(struct wf_far *f)
+{
+	bool moved = false;
+
+	if (f->lies)
+		return wants_more(f) && take_part(f);
+	while (wants_more(f) && take_chunk(f))
+		moved = true;
+	return moved;
+}
+
 /* [busy] What the sender was told, once more; and has it given up, or lost count? Then it is over. */
 static void insist(struct wf_far *f)
 {
@@ -142,10 +216,8 @@ static void insist(struct wf_far *f)
 		return;
 	if (f->pipe && f->len > WF_CHUNKS * WF_CHUNK)
 		atomic_store_explicit(&f->pipe->read, f->base + (uint32_t)(f->got / WF_CHUNK), memory_order_release);   /* K4, as before */
-	if (atomic_load_explicit(&f->ticket->word, memory_order_acquire) != wf_ticket_word(f->serial, WF_T_TAKEN, 0)) {        /* K1 */
-		f->over = true;
-		f->err = -ECONNRESET;
-	}
+	if (atomic_load_explicit(&f->ticket->word, memory_order_acquire) != wf_far_taken(f))    /* K1 */
+		fails(f, -ECONNRESET);
 	wf_far_wake(f);
 }
 
@@ -156,10 +228,9 @@ static bool step(struct wf_far *f)
 
 	if (f->over)
 		return false;
-	if (f->pipe || find_pipe(f)) {
-		while (f->got < f->len && f->got < f->room && take_chunk(f))
-			moved = true;
-		if (f->got >= f->len || f->got >= f->room) {
+	if (find(f)) {
+		moved = take(f);
+		if (!f->over && !wants_more(f)) {
 			f->over = true;
 			if (!f->err && f->len > f->room)
 				f->err = -EMSGSIZE;
@@ -167,10 +238,8 @@ static bool step(struct wf_far *f)
 	}
 	if (!f->over && !moved && wf_peer_died(f->peer->process)) {
 		/* What it wrote before it died is all there: look once more behind the news of its death. */
-		if (!((f->pipe || find_pipe(f)) && f->got < f->len && take_chunk(f)) && !f->over) {
-			f->over = true;
-			f->err = -ECONNRESET;
-		}
+		if (!(find(f) && take(f)) && !f->over)
+			fails(f, -ECONNRESET);
 		moved = true;
 	}
 	return moved || f->over;

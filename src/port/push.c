@@ -39,11 +39,21 @@ void wf_push_put_locked(struct wf_push *u)
 	free_pushes = u;
 }
 
+static void say(struct wf_push *u, uint32_t ready)
+{
+	u->said = ready;
+	atomic_store_explicit(&u->ticket->ready, ready, memory_order_release);                  /* K2 */
+}
+
 void wf_push_announced_locked(struct wf_push *u)
 {
 	u->nudged = false;
 	u->since = 0;
 	u->said = 0;
+	if (u->lies.segment) {
+		u->ticket->memory = u->lies;
+		say(u, WF_READY_MEMORY);
+	}
 	atomic_fetch_add_explicit(&silent, 1, memory_order_relaxed);
 	wf_list_add(&pushes, &u->link);
 	atomic_fetch_add_explicit(&active, 1, memory_order_relaxed);
@@ -123,12 +133,6 @@ static void wake_reader(struct wf_push *u)
 	name = atomic_load_explicit(&u->ticket->reader, memory_order_relaxed);
 	if (wf_unlikely(name))
 		wf_peer_wake(u->peer, name);
-}
-
-static void say(struct wf_push *u, uint32_t ready)
-{
-	u->said = ready;
-	atomic_store_explicit(&u->ticket->ready, ready, memory_order_release);                  /* K2 */
 }
 
 /* [busy] It was taken and cannot be sent: both ends learn of it. */
@@ -333,7 +337,7 @@ bool wf_push_go(struct wf_push *u, bool *ret_moved)
 {
 	uint64_t word = atomic_load_explicit(&u->ticket->word, memory_order_acquire);           /* K1 */
 	uint32_t state = (uint32_t)word & 0xff;
-	bool moved = false, taken = state == WF_T_TAKEN;
+	bool moved = false, taken = state == WF_T_TAKEN || state == WF_T_PIPED;
 	int err = 0;
 
 	if (word >> 32 != u->serial || !wf_ticket_state_is(state)) {
@@ -352,14 +356,14 @@ bool wf_push_go(struct wf_push *u, bool *ret_moved)
 		return false;
 	if (state == WF_T_OPEN && cancel_late(u))
 		state = WF_T_CANCELLED;
-	if (state == WF_T_OPEN || state == WF_T_TAKEN) {
+	if (state == WF_T_OPEN || state == WF_T_TAKEN || state == WF_T_PIPED) {
 		if (u->buffer) {
 			if (taken && !u->said) {
 				hand_over(u);
 				wake_reader(u);
 				moved = true;
 			}
-		} else if (u->len && u->written < u->len && (u->pipe || open_pipe(u, taken))) {
+		} else if (u->written < u->len && (!u->lies.segment || state == WF_T_PIPED) && (u->pipe || open_pipe(u, taken))) {
 			moved = fill(u);
 		}
 		*ret_moved |= moved;
@@ -500,6 +504,8 @@ static void insist(struct wf_push *u)
 		u->ticket->pipe = wf_pipe_place(u->pipe, u->base);
 	else if (u->said == WF_READY_FLIGHT)
 		u->ticket->flight = u->flight;
+	else if (u->said == WF_READY_MEMORY)
+		u->ticket->memory = u->lies;
 	if (u->pipe)
 		wf_pipe_insist(u->pipe, u->base);
 	atomic_store_explicit(&u->ticket->ready, u->said, memory_order_release);                /* K2, as before */

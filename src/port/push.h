@@ -1,4 +1,5 @@
-/* push.h - the sending end of what goes to another process and takes more than a cell: announced, handed over when taken, or copied bit by bit.
+/* push.h - the sending end of what goes to another process and takes more than a cell: announced, and when taken handed over, copied bit by bit, or
+ * read by the receiver where it lies.
  *
  * announce.c begins a push, push.c brings it to its end.
  *
@@ -62,6 +63,7 @@ struct wf_push {
 	uint32_t base;                  /* the number of its first chunk there */
 	uint32_t said;                  /* what the ticket's ready says, or should */
 	struct wf_flight flight;
+	struct wf_memory_place lies;    /* where others can read it; segment 0: nowhere. Constant */
 	size_t len, written;
 	struct wf_mem mem;
 	struct wf_walk walk;

@@ -3,17 +3,24 @@
  * A ticket lies in the sender's memory. Its word decides between match and cancel, by CAS:
  *
  *     OPEN --receiver--> TAKEN --receiver--> DONE or REFUSED(err)
- *       \--sender--> CANCELLED            OPEN --receiver--> REFUSED(err)
+ *       |                  \--receiver--> PIPED --receiver--> DONE or REFUSED(err)
+ *       |--sender--> CANCELLED
+ *       \--receiver--> REFUSED(err)
  *
  * A message's bytes come through a pipe: 16 chunks of 16 KiB that the sender fills and the receiver empties, while both are at it. For the whole
  * of a pipe's life its chunks are numbered on, so a chunk of an earlier message never looks new. A sender may fill a pipe before anybody has taken
  * the message. A buffer is handed over (a flight) when the message was taken.
  *
+ * A message that lies in memory of its sender which others can map (in a buffer: weft_buf_get, MPI_Alloc_mem) stays there. The ticket says where from
+ * the beginning, and who has taken the message copies it from there, once, without its sender's help. That one may be stopped or killed meanwhile: the
+ * memory is there as long as somebody maps it. If the receiver cannot map it the word says PIPED, and the bytes come as those of any other memory.
+ *
  * A third process that writes where it should not may change any of these words. Each end knows what it has said, and says it again now and then while it waits (insist,
  * in push.c and fetch.c): so the two do not wait for each other for ever. Tickets and pipes that a process was told of serve for no other while it lives: it may write there later.
  *
- * Edges   K1  word release/acquire by CAS and store: who has the message, and what was done before.
- *         K2  ready release -> acquire: pipe and base, or the flight.
+ * Edges   K1  word release/acquire by CAS and store: who has the message, and what was done before. Nobody reads in the sender's own memory before he has
+ *             taken the message, and all is read before the word says DONE: from then on, and once it says CANCELLED, the program may write there.
+ *         K2  ready release -> acquire: pipe and base, or the flight, or where the memory is, and its bytes.
  *         K3  chunk seq release -> acquire: the chunk's bytes.
  *         K4  read release -> acquire: the receiver is done with the chunk.
  *         F1  between seq, word, read and the names of who sleeps for them (writer, reader).
@@ -34,13 +41,19 @@
 #define WF_CHUNK ((size_t)16 << 10)
 
 /* Any two differ in four bits or more: one that a stray write has changed a little is none. */
-enum { WF_T_OPEN = 0x0f, WF_T_TAKEN = 0x33, WF_T_DONE = 0x55, WF_T_CANCELLED = 0x96, WF_T_REFUSED = 0xaa };
-enum { WF_READY_PIPE = 1, WF_READY_FLIGHT, WF_READY_NEVER /* taken, and its sender has no memory to send it */ };
+enum { WF_T_OPEN = 0x0f, WF_T_TAKEN = 0x33, WF_T_DONE = 0x55, WF_T_PIPED = 0x69, WF_T_CANCELLED = 0x96, WF_T_REFUSED = 0xaa };
+enum { WF_READY_PIPE = 1, WF_READY_FLIGHT, WF_READY_NEVER /* taken, and its sender has no memory to send it */, WF_READY_MEMORY };
 
 /* Where the bytes are, and the number of the message's first chunk. */
 struct wf_pipe_place {
 	struct wf_f_place head, data;
 	uint32_t base, reserved;
+};
+
+/* Where the message itself is, in a segment of its sender's. */
+struct wf_memory_place {
+	uint64_t offset;
+	uint32_t segment, reserved;
 };
 
 struct wf_ticket {
@@ -51,6 +64,7 @@ struct wf_ticket {
 	union {
 		struct wf_pipe_place pipe;
 		struct wf_flight flight;
+		struct wf_memory_place memory;
 	};
 };
 
@@ -81,7 +95,8 @@ static inline uint64_t wf_ticket_word(uint32_t serial, uint32_t state, int err)
 
 static inline bool wf_ticket_state_is(uint32_t state)
 {
-	return state == WF_T_OPEN || state == WF_T_TAKEN || state == WF_T_DONE || state == WF_T_CANCELLED || state == WF_T_REFUSED;
+	return state == WF_T_OPEN || state == WF_T_TAKEN || state == WF_T_DONE || state == WF_T_PIPED || state == WF_T_CANCELLED ||
+	       state == WF_T_REFUSED;
 }
 
 /* ticket.c: [wf_user_lock] One for @process that is OPEN, @writer to be woken by it; NULL: no memory. And back, whatever its word says. */

@@ -26,6 +26,7 @@
 
 #define LONG_AGO weft_in(6 * WEFT_S)    /* later than that is never */
 #define MOST (4u << 20)
+#define BIG (40u << 20)
 #define BURST 400
 
 static unsigned me, rank_failing = UINT32_MAX;
@@ -119,6 +120,30 @@ static void plain(void)
 					wrong(__LINE__, "bytes", sizes[i]);
 			}
 		}
+}
+
+/* Memory in a buffer, which the other can read by itself: in a chunk, and in a segment of its own. */
+static void shared(void)
+{
+	static const size_t sizes[] = { 8193, 1 << 20, MOST };
+
+	for (unsigned i = 0; i < 2 * sizeof(sizes) / sizeof(*sizes); i++) {
+		size_t n = sizes[i / 2], all = i % 2 ? BIG : n;
+		struct weft_buf *b;
+
+		for (unsigned turn = 0; turn < 2; turn++) {
+			if (turn == me) {
+				DO(weft_buf_get(all, 0, &b));
+				fill((unsigned char *)b->data + all - n, n, i + turn);
+				DO(weft_send(NULL, peer, 55, (char *)b->data + all - n, n, LONG_AGO));
+				DO(weft_buf_put(b));
+			} else {
+				DO(weft_recv(NULL, peer, 55, in, n, LONG_AGO, NULL));
+				if (!filled(in, n, i + turn))
+					wrong(__LINE__, "shared bytes", n);
+			}
+		}
+	}
 }
 
 static void buffers(void)
@@ -334,6 +359,7 @@ int main(void)
 	}
 	for (long i = 0; i < times; i++) {
 		plain();
+		shared();
 		buffers();
 		posted();
 		burst();

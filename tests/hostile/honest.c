@@ -36,7 +36,7 @@ static size_t some_length(uint64_t *random)
 	return bits ? roll(random) % ((size_t)1 << bits) : 0;
 }
 
-/* Number @number to @peer, posted or not; the memory goes with the call, or is waited for. 0: all is well. */
+/* Number @number to @peer, posted or not; the memory goes with the call, is read where it lies, or is waited for. 0: all is well. */
 static int send_one(uint64_t *random, weft_id peer, uint64_t number, uint64_t tag)
 {
 	struct payload_name n = { .from = weft_self(), .to = peer, .number = number };
@@ -49,6 +49,11 @@ static int send_one(uint64_t *random, weft_id peer, uint64_t number, uint64_t ta
 	n.len = tag == LAST ? 0 : some_length(random);
 	if (roll(random) % 3 == 0 && weft_buf_get(n.len, 0, &b) == 0) {
 		payload_fill(b->data, &n);
+		if (roll(random) % 2) {
+			r = weft_send(NULL, peer, tag | number, b->data, n.len, weft_in(IN_TIME));
+			weft_buf_put(b);
+			return r;
+		}
 		r = weft_buf_send(NULL, peer, tag | number, b, weft_in(IN_TIME));
 		if (r < 0)
 			weft_buf_put(b);
@@ -143,7 +148,7 @@ static void deal_with_villain(uint64_t *random, weft_id villain, char *room)
 	size_t len = some_length(random);
 	int r;
 
-	switch (roll(random) % 6) {
+	switch (roll(random) % 7) {
 	case 0:
 		r = weft_send(NULL, villain, roll(random) % 8, room, len, until);
 		break;
@@ -166,6 +171,12 @@ static void deal_with_villain(uint64_t *random, weft_id villain, char *room)
 				(void)p[i];
 			weft_buf_put(b);
 		}
+		break;
+	case 4:
+		if (weft_buf_get(len, 0, &b) < 0)
+			return;
+		r = weft_send(NULL, villain, 1, b->data, len, until);
+		weft_buf_put(b);
 		break;
 	default:
 		r = weft_send_post(NULL, WEFT(op, .flags = roll(random) % 2 ? WEFT_SYNC : 0, .peer = villain, .tag = 2,

@@ -190,13 +190,19 @@ static struct wf_flight some_flight(void)
 
 static void ticket_fill(struct wf_ticket *t, uint32_t serial)
 {
-	static const uint32_t states[] = { 0, 1, WF_T_OPEN, WF_T_TAKEN, WF_T_DONE, WF_T_CANCELLED, WF_T_REFUSED, 255 };
+	static const uint32_t states[] = { 0, WF_T_OPEN, WF_T_TAKEN, WF_T_DONE, WF_T_PIPED, WF_T_CANCELLED, WF_T_REFUSED, 255 };
 	uint32_t state = any() % 4 ? WF_T_OPEN : states[any() % 8];
 
 	atomic_store(&t->word, wf_ticket_word(any() % 8 ? serial : (uint32_t)nasty(), state, 0));
 	atomic_store(&t->writer, (uint32_t)nasty());
-	atomic_store(&t->ready, WF_READY_FLIGHT);       /* bytes that never come are waited for until their sender dies */
-	t->flight = some_flight();
+	/* Not a pipe: bytes that never come are waited for until their sender dies. */
+	if (any() % 2) {
+		atomic_store(&t->ready, WF_READY_FLIGHT);
+		t->flight = some_flight();
+	} else {
+		atomic_store(&t->ready, WF_READY_MEMORY);
+		t->memory = (struct wf_memory_place){ .segment = any() % 4 ? CHUNK : (uint32_t)nasty(), .offset = any() % 2 ? any() % WF_CHUNK_BYTES : nasty() };
+	}
 }
 
 /* An announcement whose ticket is there, so that it is followed. */

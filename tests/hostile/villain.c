@@ -368,7 +368,7 @@ static void traffic(uint64_t random, char *room)
 	struct weft_buf *b;
 	size_t len = roll(&random) % ((size_t)1 << roll(&random) % 20);
 
-	switch (to ? roll(&random) % 5 : 4) {
+	switch (to ? roll(&random) % 6 : 5) {
 	case 0:
 		weft_send(NULL, to, 1, room, len, weft_in(WEFT_MS));
 		break;
@@ -384,6 +384,12 @@ static void traffic(uint64_t random, char *room)
 	case 3:
 		if (weft_buf_recv(NULL, WEFT_ANY, WEFT_ANY_TAG, weft_in(WEFT_MS), &b, &st) == 0)
 			weft_buf_put(b);
+		break;
+	case 4:                         /* read where it lies */
+		if (weft_buf_get(len, 0, &b) == 0) {
+			weft_send(NULL, to, 1, b->data, len, weft_in(WEFT_MS));
+			weft_buf_put(b);
+		}
 		break;
 	default:
 		weft_recv(NULL, WEFT_ANY, WEFT_ANY_TAG, room, 1 << 20, weft_in(WEFT_MS), &st);

@@ -5,6 +5,9 @@
  * it and lets it go again. One of cancel and match wins; the sender's end says what the receiver did; a stale
  * announcement harms nobody; no answer goes unheard.
  *
+ * OWN: the message stays where it is. Its sender's program writes there before it sends and again as soon as it has
+ * its end; the receiver reads there once it has taken it, or cannot and asks for a pipe, which the sender tells of.
+ *
  * PIPE: four chunks of data (SHORT: two) through a pipe of two, which had an earlier message in it. Both sleep when
  * there is nothing to do. The data come whole and in order.
  *
@@ -25,6 +28,10 @@
  *            NO_WAKE               the receiver does not wake the sender
  *            UNCLAIM_SILENT        nor when it lets go of what it had taken
  *            KILL NO_NEWS          the sender does not look whether the receiver has died
+ *            OWN READ_EARLY     what lies there is read before the message was taken
+ *            OWN READ_LATE      or after its sender was told that it is done
+ *            OWN WEAK RELAXED_OPEN  a message is announced by relaxed stores
+ *            OWN ASK_SILENT     a sender is not woken when it is asked for a pipe
  *            PIPE NO_HEAVY         as above
  *            PIPE SYMM NO_LIGHT    plain fences, and the waker's is missing
  *            PIPE READ_EARLY       a chunk is given back before it was read
@@ -69,7 +76,13 @@
 #define CELL(k) (k)             /* the announcement of message k = 1, 2 */
 #define WRITER 3
 #define PARK(t) 4               /* only the sender sleeps */
+#ifdef OWN
+#define BYTES 5                 /* the message itself, in the sender's memory */
+#define PIPE_ 6                 /* of message k: told of */
+#define WORDS 7
+#else
 #define WORDS 5
+#endif
 #define DEPTH 4
 
 #define OPEN 1
@@ -78,6 +91,7 @@
 #define CANCELLED 4
 #define REFUSED 5
 #define DIED 6                  /* the receiver has */
+#define PIPED 7
 #ifdef NO_SERIAL
 #define IS(k, state) (8 + (state))
 #else
@@ -294,9 +308,16 @@ init
 
 #elif !defined(OFFER)
 
+#ifdef RELAXED_OPEN
+#define announce(t, a, v) store(t, a, v)
+#else
+#define announce(t, a, v) store_release(t, a, v)
+#endif
+
 byte ended[3];                  /* of message k: how, as its sender learnt */
 byte did[3];                    /* what the receiver did with it, last */
 bit out[2], late;               /* late: was to be cancelled, and somebody had taken it */
+bit asked, piped;               /* a pipe is wanted; and was told of */
 
 /* From one state of message @k to another, if it is in that. */
 inline change(t, k, from, to, ok)
@@ -340,7 +361,26 @@ inline look(k, x, end)
 #endif
 	:: else -> end = 0
 	fi;
+	asked = x == IS(k, PIPED) && !piped;
 	x = 0
+}
+
+/* What the program does with its memory: @v is in it from now on. */
+inline write(v)
+{
+#ifdef OWN
+	store(0, BYTES, v)
+#else
+	skip
+#endif
+}
+
+inline tell_of_pipe(k)
+{
+#ifdef OWN
+	store_release(0, PIPE_, k);
+#endif
+	piped = 1
 }
 
 proctype sender()
@@ -352,9 +392,10 @@ proctype sender()
 		do
 		:: k == 3 -> break
 		:: else ->
+			write(k);
 			store(0, WRITER, 0);
-			store_release(0, TICKET, IS(k, OPEN));
-			store_release(0, CELL(k), 1);
+			announce(0, TICKET, IS(k, OPEN));
+			announce(0, CELL(k), 1);
 			end = 0;
 			do
 			:: end -> break
@@ -368,6 +409,7 @@ proctype sender()
 				look(k, x, end);
 				if
 				:: end
+				:: !end && asked -> tell_of_pipe(k)
 				:: else ->
 					name_myself(0, WRITER);
 					look(k, x, end);
@@ -380,17 +422,18 @@ proctype sender()
 					:: else
 					fi;
 					if
-					:: end
+					:: end || asked
 					:: else -> park(0, x)
 					fi;
 					wake_up(0, WRITER)
 				fi
 			od;
 			ended[k] = end;
+			write(0);
 			store(0, TICKET, IS(k, CANCELLED));
-			k++; ok = 0; late = 0
+			k++; ok = 0; late = 0; asked = 0; piped = 0
 		od
-	} unless { atomic { dead[0] -> k = 0; x = 0; end = 0; ok = 0; late = 0 } };
+	} unless { atomic { dead[0] -> k = 0; x = 0; end = 0; ok = 0; late = 0; asked = 0; piped = 0 } };
 	out[0] = 1
 }
 
@@ -431,6 +474,53 @@ inline answer(k, state, x, ok)
 	fi
 }
 
+#ifdef OWN
+inline read(k, x)
+{
+	load(1, BYTES, x);
+	assert(x == k);
+	x = 0
+}
+
+/* It cannot be mapped. */
+inline through_pipe(k, x, ok)
+{
+	change(1, k, TAKEN, PIPED, ok);
+#ifndef ASK_SILENT
+	wake(1, WRITER, 0, x);
+#endif
+	do
+	:: load(1, PIPE_, x);
+		if
+		:: x == k -> change(1, k, PIPED, DONE, ok); break
+		:: x != k && told[0] -> change(1, k, PIPED, REFUSED, ok); break
+		:: else -> mem[PIPE_] == k || told[0]
+		fi
+	od;
+	wake(1, WRITER, 0, x)
+}
+#endif
+
+/* Message @k was taken: its bytes, and its end. */
+inline fetch(k, x, ok)
+{
+#ifdef OWN
+	if
+	::
+#if !defined(READ_EARLY) && !defined(READ_LATE)
+		read(k, x);
+#endif
+		answer(k, DONE, x, ok);
+#ifdef READ_LATE
+		read(k, x)
+#endif
+	:: through_pipe(k, x, ok)
+	fi
+#else
+	answer(k, DONE, x, ok)
+#endif
+}
+
 proctype receiver()
 {
 	byte k = 1, x;
@@ -452,10 +542,14 @@ proctype receiver()
 			:: !x                   /* it died before it announced that */
 			:: x -> answer(k, REFUSED, x, ok)
 			:: x ->
-again:				take(k, x, ok);
+again:
+#ifdef READ_EARLY
+				read(k, x);
+#endif
+				take(k, x, ok);
 				if
 				:: !ok
-				:: ok -> answer(k, DONE, x, ok)
+				:: ok -> fetch(k, x, ok)
 				/* Too short a receive: it stays where it was; its sender, who may want it back, is told. */
 				:: atomic { ok && (late || !once) -> leave = late }
 					atomic { store_release(1, TICKET, IS(k, OPEN)); did[k] = OPEN }
@@ -491,7 +585,7 @@ init
 	do
 	:: k == 3 -> break
 	:: else ->
-		assert(ended[k] != CANCELLED || (did[k] != TAKEN && did[k] != DONE && did[k] != REFUSED));
+		assert(ended[k] != CANCELLED || (did[k] != TAKEN && did[k] != PIPED && did[k] != DONE && did[k] != REFUSED));
 		assert(ended[k] != DONE || did[k] == DONE);
 		assert(ended[k] != REFUSED || did[k] == REFUSED);
 		assert(dead[0] || did[k] != DONE || ended[k] == DONE || ended[k] == DIED);

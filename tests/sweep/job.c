@@ -77,8 +77,8 @@ const char *act_name(uint32_t act)
 
 bool act_plays_once(uint32_t act)
 {
-	return act == ACT_first_send || act == ACT_first_large_send || act == ACT_first_buffer_send || act == ACT_first_buffer ||
-	       act == ACT_listener || act == ACT_init || act == ACT_fini;
+	return act == ACT_first_send || act == ACT_first_large_send || act == ACT_first_buffer_send || act == ACT_first_shared_send ||
+	       act == ACT_first_buffer || act == ACT_listener || act == ACT_init || act == ACT_fini;
 }
 
 bool job_failed(struct job *j, const char *what, const char *detail)

@@ -231,6 +231,13 @@ static void post_send(size_t len, uint32_t flags)
 	post(WEFT(op, .peer = victim, .tag = TAG, .data = bytes, .len = len, .flags = flags));
 }
 
+static void send_shared(void)
+{
+	kept[0] = filled(LARGE, now.round);
+	if (kept[0])
+		post(WEFT(op, .peer = victim, .tag = TAG, .data = kept[0]->data, .len = LARGE));
+}
+
 static void send_buffers(unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -267,6 +274,8 @@ static void set_first(void)
 		break;
 	case ACT_large_send:
 	case ACT_first_large_send:
+	case ACT_shared_send:
+	case ACT_first_shared_send:
 		post_receive(NULL, victim, LARGE, 0);
 		break;
 	case ACT_buffer_send:
@@ -295,6 +304,9 @@ static void set_first(void)
 		break;
 	case ACT_large_receive:
 		post_send(LARGE, 0);
+		break;
+	case ACT_shared_receive:
+		send_shared();
 		break;
 	case ACT_listener:
 		post_send(SMALL, WEFT_SYNC);
@@ -339,6 +351,8 @@ static void finish(weft_time until, bool died)
 		TRY(weft_buf_put(st.buf));
 	if (r == -ETIMEDOUT && weft_req_cancel(pending) >= 0)
 		weft_req_wait(&pending, weft_in(WEFT_S), NULL);
+	if (now.act == ACT_shared_receive && rank == FIRST)
+		TRY(weft_buf_put(kept[0]));
 	if (port)
 		TRY(weft_port_close(port, until));
 	port = NULL;

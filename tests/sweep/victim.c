@@ -75,6 +75,11 @@ void victim_set(void)
 	case ACT_lend:
 		kept[0] = filled(BUFFER, now.round);
 		break;
+	case ACT_shared_send:
+	case ACT_first_shared_send:
+	case ACT_shared_cancel:
+		kept[0] = filled(LARGE, now.round);
+		break;
 	case ACT_full_mailbox:
 		set_many();
 		break;
@@ -87,6 +92,7 @@ void victim_set(void)
 		break;
 	case ACT_small_receive:
 	case ACT_large_receive:
+	case ACT_shared_receive:
 	case ACT_buffer_receive:
 	case ACT_first_buffer:
 		arrived();
@@ -116,6 +122,9 @@ static int act(weft_time until, struct weft_status *ret_st)
 	case ACT_large_send:
 	case ACT_first_large_send:
 		return weft_send(NULL, other, TAG, bytes, LARGE, until);
+	case ACT_shared_send:
+	case ACT_first_shared_send:
+		return weft_send(NULL, other, TAG, kept[0]->data, LARGE, until);
 	case ACT_sync_send:
 		r = weft_send_post(NULL, WEFT(op, .peer = other, .tag = TAG, .data = bytes, .len = SMALL, .flags = WEFT_SYNC), &req);
 		return r < 0 ? r : weft_req_wait(&req, until, NULL);
@@ -138,7 +147,9 @@ static int act(weft_time until, struct weft_status *ret_st)
 	case ACT_full_mailbox:
 		return send_many(BEFORE, MANY);
 	case ACT_cancel:
-		r = weft_send_post(NULL, WEFT(op, .peer = other, .tag = TAG, .data = bytes, .len = LARGE, .flags = WEFT_SYNC), &req);
+	case ACT_shared_cancel:
+		r = weft_send_post(NULL, WEFT(op, .peer = other, .tag = TAG, .data = now.act == ACT_cancel ? bytes : kept[0]->data, .len = LARGE,
+					      .flags = WEFT_SYNC), &req);
 		if (r == 0)
 			r = weft_req_cancel(req);
 		r = r < 0 ? r : weft_req_wait(&req, until, NULL);
@@ -146,6 +157,7 @@ static int act(weft_time until, struct weft_status *ret_st)
 	case ACT_small_receive:
 	case ACT_medium_receive:
 	case ACT_large_receive:
+	case ACT_shared_receive:
 		return weft_recv(NULL, other, TAG, room, sizeof(room), until, ret_st);
 	case ACT_buffer_receive:
 	case ACT_first_buffer:
@@ -198,6 +210,7 @@ static void look(int r, const struct weft_status *st)
 		CHECK_BYTES(room, st->len, MEDIUM, now.round);
 		break;
 	case ACT_large_receive:
+	case ACT_shared_receive:
 		CHECK_BYTES(room, st->len, LARGE, now.round);
 		break;
 	case ACT_buffer_receive:
@@ -209,6 +222,11 @@ static void look(int r, const struct weft_status *st)
 		break;
 	case ACT_lend:
 		TRY(weft_buf_put(kept[0]));     /* free when the other has put it, too */
+		break;
+	case ACT_shared_send:
+	case ACT_first_shared_send:
+	case ACT_shared_cancel:
+		TRY(weft_buf_put(kept[0]));
 		break;
 	case ACT_full_mailbox:
 		finish_many();

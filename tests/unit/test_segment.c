@@ -352,7 +352,11 @@ static void places(void)
 			kin_post(2, &f, b->cap);
 			MUST(wf_place_of((char *)b->data + 77, &p));
 			CHECK_EQ(p.offset, f.offset + 77);
+			CHECK(wf_place_of_all((char *)b->data + 77, b->cap - 77, &p));
+			CHECK_EQ(p.offset, f.offset + 77);
+			CHECK(!wf_place_of_all((char *)b->data + 1, (size_t)1 << 30, &p));      /* none is that large */
 		}
+		CHECK(!wf_place_of_all(&p, sizeof(p), &p));
 		CHECK(!wf_place_of(&p, &p));
 		p = (struct wf_place){ 1, WF_SEGMENT_CHUNK, 31 * MIB };         /* a unit of ours without a piece */
 		CHECK(wf_place_map(&p, 1) == NULL);
@@ -393,6 +397,65 @@ static void places(void)
 TEST(places_mean_the_same_memory_elsewhere_and_wild_ones_nothing)
 {
 	kin_run(2, places);
+}
+
+static void held(void)
+{
+	static const size_t lens[] = { 5000, 32 * MIB, 64 * MIB };
+	uint64_t seed = test_seed + kin_me;
+	struct wf_big *hold;
+	const char *mem;
+	struct wf_place p;
+
+	if (kin_me == 1) {
+		for (int i = 0; i < 3; i++) {
+			struct weft_buf *b = kin_get(lens[i]);
+			struct wf_flight f = { 0 };
+
+			((char *)b->data)[b->cap - 1] = (char)(i + 1);
+			MUST(wf_place_of(b->data, &p));
+			f.segment = p.segment;
+			f.offset = p.offset;
+			kin_post(2, &f, b->cap);
+		}
+		kin_wait(1);
+		return;
+	}
+	for (int i = 0; i < 3; i++) {
+		struct kin_letter l = kin_letter(1);
+
+		p = (struct wf_place){ 1, l.flight.segment, l.flight.offset };
+		MUST_OK(wf_place_hold(&p, l.len, &mem, &hold));
+		CHECK_EQ(mem[l.len - 1], i + 1);
+		CHECK_EQ(hold != NULL, i == 2);
+		CHECK(!hold || (hold->users == 1 && !hold->pinned));
+		wf_place_let(hold);
+		CHECK(!hold || hold->users == 0);
+		CHECK_EQ(wf_place_hold(&p, SIZE_MAX, &mem, &hold), -EBADMSG);
+		CHECK_EQ(wf_place_hold(&p, 64 * MIB + 1, &mem, &hold), -EBADMSG);
+		for (int n = 0; n < 2000; n++) {
+			uint64_t r = test_random(&seed);
+			struct wf_place wild = { 1, p.segment, test_random(&seed) >> (r >> 8) % 64 };
+			size_t bytes = (size_t)(test_random(&seed) >> (r >> 16) % 64);
+			int got;
+
+			if (r % 4 == 0)
+				wild.segment = (uint32_t)r >> (r >> 24) % 32;
+			got = wf_place_hold(&wild, bytes, &mem, &hold);
+			CHECK(got == 0 || got == -EBADMSG);
+			if (got == 0 && bytes)          /* all of it is there */
+				(void)((const volatile char *)mem)[0], (void)((const volatile char *)mem)[bytes - 1];
+			if (got == 0)
+				wf_place_let(hold);
+		}
+		CHECK(!atomic_load(&wf_atlas[1])->bigs || !atomic_load(&wf_atlas[1])->bigs->users);
+	}
+	kin_step(1);
+}
+
+TEST(what_is_held_for_a_while_is_let_go_and_wild_places_are_refused)
+{
+	kin_run(2, held);
 }
 
 /* Runs @attempt with the n-th call failing, for n = 1 until none does: each time it fails cleanly or does not need
