@@ -1,5 +1,5 @@
 /* demo_hosts.c - two hosts: a process on each, the same calls as before, and TCP with encryption between them.
- * usage: on both: weft run --hosts A:1,B:1 --host I --key FILE demo_hosts
+ * usage: weft run --hosts A:1,B:1 demo_hosts
  *
  * Threads of the two tell each other their ids and greet each other, as threads of one process do. Then 64 MiB
  * go over the network, and back a sum of what came; last, round trips of 8 bytes.

@@ -43,12 +43,16 @@ struct weft_init_opts {
 };
 
 /**
- * weft_init - join the job: that of the agent that started this process (weft run), else one of
- * this process alone; counted, so that layers may each call it. Does not wait for the others.
+ * weft_init - join the job: that of the agent that started this process (weft run), else that of
+ * the processes that another launcher started with it (mpiexec, mpirun, srun), else one of this
+ * process alone; counted, so that layers may each call it. Waits for the others only under another
+ * launcher, and not longer than WEFT_START_S says.
  * @opts: NULL for all defaults. A second and later call ignores them.
  * Returns 0; -EINVAL for options that make no sense; -E2BIG for options of a newer weft;
  * -EOPNOTSUPP for a field not served yet; -ENOMEM; -ECHILD in a forked child. In a job of several:
- * -EACCES: refused, or this process has left before; -ECONNRESET: no agent answers; -ENOSYS, -EMFILE.
+ * -EACCES: refused, or this process has left before; -ECONNRESET: no agent answers; -ENOSYS, -EMFILE;
+ * under another launcher -ETIMEDOUT: not all have come; -ENOENT, -ECONNREFUSED: no agent could be
+ * started; -EPROTO and others: the launcher does not work.
  * Threads: any, concurrently.
  */
 int weft_init(const struct weft_init_opts *opts);

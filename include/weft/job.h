@@ -1,12 +1,57 @@
-/* weft/job.h - the job as a whole. */
+/* weft/job.h - the job as a whole: more processes and threads for it, and its end. */
 #ifndef WEFT_JOB_H
 #define WEFT_JOB_H
 
 #include <weft/base.h>
+#include <weft/id.h>
+#include <weft/req.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* A place in a program where threads may be begun from outside: @len bytes at @arg, which hold until it returns. */
+typedef void (*weft_entry_fn)(const void *arg, size_t len);
+
+enum { WEFT_SPAWN_OUTPUT = 1 };         /* their output goes to out_fd instead of where the job's goes; on this host only */
+
+struct weft_spawn_opts {
+	uint32_t size, flags, count;    /* count 0: 1 */
+	int out_fd;
+	const char *where;              /* hosts: "n*", or a query of the directory ("kind=host role=big"); NULL: spread over the job */
+	const char *prog, *dir;         /* processes: a program, by PATH, and its directory (NULL: that of the job); or */
+	char *const *argv, *const *env; /* argv[0] too; NULL: none. NAME=VALUE, beside what the job's processes have */
+	const char *entry;              /* threads of process @in, at an entry that it has added, with @arg */
+	weft_id in;
+	const void *arg;
+	size_t arg_len;
+	const char *attrs;              /* published of each: weft/dir.h */
+	const struct weft_spawn_opts *next;     /* another program of the same launch */
+};
+
+/**
+ * weft_spawn - start processes, or threads in another process (or this one).
+ * @ret_ids: room for as many as were asked for, over all @opts; NULL: not wanted. Ids of processes, or of threads; 0: that one did not start.
+ * @ret_ends: likewise, a request each, which is done when that one has ended: its status has from: who, and err: 0, -ECHILD with len: the wait
+ * status of a process that did not end with 0, -ECONNRESET: its process or host is gone. NULL: not wanted. NULL in it for one that did not start.
+ * Processes spawned by one call are a world of their own (weft_port_world), and part of the job: it ends when all have.
+ * Returns how many started; the words say why others did not. When none did: -ENOENT: no such program, or no host fits; -EACCES, -E2BIG and what exec says; -EINVAL;
+ * -ESRCH: process @in is gone; -ENOTCONN: this job has no agent; -ENOBUFS: the job has used up its numbers; -ETIMEDOUT (-EAGAIN with WEFT_NOW): not
+ * answered by @until, and what starts nevertheless is ended; -EOPNOTSUPP: out_fd for another host. Threads: any; not in a callback (-EDEADLK).
+ */
+int weft_spawn(const struct weft_spawn_opts *opts, weft_time until, weft_id *ret_ids, struct weft_req **ret_ends WEFT_GIVES);
+
+/**
+ * weft_entry_add - [nb] threads may be spawned at @fn in this process, by @name. A thread begun there joins and leaves weft by itself.
+ * Returns 0; -EEXIST: that name means another function; -EINVAL: no name (as of weft/dir.h), or @fn is NULL; -ENOMEM, -ENOTCONN.
+ */
+int weft_entry_add(const char *name, weft_entry_fn fn);
+
+/**
+ * weft_kill - send signal @sig to a process of the job, or to all of a host (its agent's id); 0: is it there?
+ * Returns 0: sent, or there; -ESRCH: it is gone or never was; -EINVAL: no signal, or the id of a thread or port; -EPERM; -ENOTCONN: this job has no agent.
+ */
+int weft_kill(weft_id id, int sig);
 
 /**
  * weft_job_abort - end the whole job now: every process of it on this host is killed, and weft run

@@ -4,6 +4,7 @@
 
 #include <weft/base.h>
 #include <weft/buf.h>
+#include <weft/dir.h>
 #include <weft/id.h>
 #include <weft/job.h>
 #include <weft/msg.h>

@@ -12,7 +12,8 @@
 
 /* Those that are no knobs: what processes of a job are told, and what the compilers' wrappers are. */
 static const char *const ours[] = {
-	"WEFT_AGENT", "WEFT_APPNUM", "WEFT_CC", "WEFT_CORES", "WEFT_CXX", "WEFT_HOST", "WEFT_HOSTS", "WEFT_KEY", "WEFT_PORTS", "WEFT_RANK", "WEFT_SIZE",
+	"WEFT_AGENT", "WEFT_APPNUM", "WEFT_ATTRS", "WEFT_CC", "WEFT_COMMAND", "WEFT_CORES", "WEFT_CXX", "WEFT_HOST", "WEFT_JOIN", "WEFT_PMI", "WEFT_RANK", "WEFT_SIZE", "WEFT_START_S",
+	"WEFT_URL",
 };
 #define OURS (sizeof(ours) / sizeof(*ours))
 

@@ -25,7 +25,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "guest.h"
+#include "hosted.h"
+#include "launch.h"
 #include "mesh.h"
+#include "post.h"
 #include "tree.h"
 
 #define END_GRACE SECOND
@@ -73,6 +77,10 @@ static void say(struct agent *a, const char *fmt, va_list args)
 	struct line *l;
 
 	vsnprintf(text, sizeof(text), fmt, args);
+	if (a->run->hosted) {
+		fprintf(stderr, "weft agent: %s\n", text);
+		return;
+	}
 	if (!a->lines && control_send(a->control, CONTROL_LINE, text, strlen(text)) == 0)
 		return;
 	l = a->line_count < a->count * LINES_PER_PLACE + 64 ? malloc(sizeof(*l)) : NULL;
@@ -168,9 +176,11 @@ void agent_failed(struct agent *a, int code)
 		control_send32(a->control, CONTROL_FAILED, (uint32_t)code);
 }
 
-/* The only host has nothing to wait for; of several each stays until the launcher says that none has. */
+/* The only host has nothing to wait for; of several each stays until the launcher says that none has. A hosted one looks for itself. */
 void agent_idle(struct agent *a)
 {
+	if (a->run->hosted)
+		return;
 	if (a->run->meshed)
 		control_send32(a->control, CONTROL_IDLE, a->running);
 	else if (a->running == 0)
@@ -227,7 +237,10 @@ void agent_abort(struct agent *a, const struct place *by, int code, const char *
 	agent_say(a, "rank %u ended the job with %d%s%s", by->rank, code, *why ? ": " : "", why);
 	if (a->run->meshed)
 		control_send32(a->control, CONTROL_ABORTED, (uint32_t)code);
-	kill_now(a, code);
+	if (a->run->hosted)
+		hosted_abort(a);
+	else
+		kill_now(a, code);
 }
 
 static void begin(struct agent *a);
@@ -239,6 +252,13 @@ static _Noreturn void launcher_gone(void)
 }
 
 /* The loop */
+
+int agent_rewatch(struct agent *a, int fd, enum source from, uint32_t number)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.u64 = (uint64_t)from << 32 | number };
+
+	return epoll_ctl(a->epoll, EPOLL_CTL_MOD, fd, &e);
+}
 
 int agent_watch(struct agent *a, int fd, enum source from, uint32_t number)
 {
@@ -257,7 +277,7 @@ static void forward(struct agent *a, int sig)
 }
 
 /* All agents are there, or one has come later. */
-static void on_members(struct agent *a, struct body *b)
+static void on_members(struct agent *a, struct wf_body *b)
 {
 	mesh_members(a, b);
 	if (a->begun)
@@ -269,7 +289,7 @@ static void on_members(struct agent *a, struct body *b)
 static void on_control(struct agent *a)
 {
 	static uint8_t bytes[CONTROL_PACKET];
-	struct body b = { .bytes = bytes };
+	struct wf_body b = { .bytes = bytes };
 	enum control kind;
 	int n = control_recv(a->control, &kind, bytes);
 
@@ -280,22 +300,28 @@ static void on_control(struct agent *a)
 	b.n = (size_t)n;
 	switch (kind) {
 	case CONTROL_SIGNAL:
-		forward(a, (int)body_get32(&b));
+		forward(a, (int)wf_body_get32(&b));
 		break;
 	case CONTROL_MEMBERS:
 		on_members(a, &b);
 		break;
 	case CONTROL_LOST:
-		mesh_lost(a, body_get32(&b));
+		mesh_lost(a, wf_body_get32(&b));
 		break;
+	case CONTROL_NUMBERS: {
+		uint32_t ticket = wf_body_get32(&b);
+
+		launch_numbers(a, ticket, wf_body_get32(&b));
+		break;
+	}
 	case CONTROL_SERVER:
-		mesh_server(a, body_get32(&b));
+		mesh_server(a, &b);
 		break;
 	case CONTROL_END:
-		agent_end(a, (int)body_get32(&b));
+		agent_end(a, (int)wf_body_get32(&b));
 		break;
 	case CONTROL_KILL:
-		kill_now(a, (int)body_get32(&b));
+		kill_now(a, (int)wf_body_get32(&b));
 		break;
 	default:
 		break;
@@ -315,12 +341,16 @@ static void on_signal(struct agent *a)
 static void on_event(struct agent *a, const struct epoll_event *e)
 {
 	uint32_t number = (uint32_t)e->data.u64;
-	struct place *p = number ? a->numbered[number] : NULL;
+	enum source from = (enum source)(e->data.u64 >> 32);
+	struct place *p = number && from != FROM_GUEST ? a->numbered[number] : NULL;
 
 	/* What was closed while this event waited for its turn is -1 by now. */
-	switch ((enum source)(e->data.u64 >> 32)) {
+	switch (from) {
 	case FROM_CONTROL:
-		on_control(a);
+		if (a->run->hosted)
+			hosted_control(a);
+		else
+			on_control(a);
 		break;
 	case FROM_SIGNALS:
 		on_signal(a);
@@ -350,6 +380,16 @@ static void on_event(struct agent *a, const struct epoll_event *e)
 	case FROM_MESH:
 		mesh_event(a);
 		break;
+	case FROM_EXEC:
+		if (p->exec >= 0)
+			start_known(a, p);
+		break;
+	case FROM_GUESTS:
+		guest_arrives(a);
+		break;
+	case FROM_GUEST:
+		guest_knocks(a, number);
+		break;
 	}
 }
 
@@ -369,6 +409,8 @@ static int wait_ms(const struct agent *a)
 		sooner(&until, a->timeout);
 	sooner(&until, a->stop_look);
 	sooner(&until, mesh_next(a));
+	sooner(&until, post_next(a));
+	sooner(&until, hosted_next(a));
 	if (!until)
 		return -1;
 	left = until - now_ns();
@@ -386,6 +428,9 @@ static void on_time(struct agent *a)
 		kill_again(a, now);
 	}
 	mesh_look(a, now);
+	post_look(a, now);
+	if (a->run->hosted)
+		hosted_look(a, now);
 	if (a->stop_look && now >= a->stop_look) {
 		death_stopped(a);
 		a->stop_look = now + (int64_t)(a->run->stop_limit * (double)SECOND / 10) + 1;
@@ -398,9 +443,9 @@ static _Noreturn void loop(struct agent *a)
 		struct epoll_event events[64];
 		int n;
 
+		on_time(a);
 		if (reap(a) && a->phase != WORKING)
 			leave(a);
-		on_time(a);
 		n = epoll_wait(a->epoll, events, sizeof(events) / sizeof(*events), wait_ms(a));
 		for (int i = 0; i < n; i++)
 			on_event(a, &events[i]);
@@ -410,26 +455,38 @@ static _Noreturn void loop(struct agent *a)
 
 /* The beginning */
 
+struct place *place_add(struct agent *a, uint32_t number, uint32_t base, uint32_t size)
+{
+	struct place *p = calloc(1, sizeof(*p)), **all = realloc(a->places, (a->count + 1) * sizeof(*all));
+
+	if (all)
+		a->places = all;
+	if (p)
+		p->marks = calloc(WF_AGENTS, 1);
+	if (!all || !p || !p->marks) {
+		free(p);
+		return NULL;
+	}
+	p->number = number;
+	p->base = base;
+	p->size = size;
+	p->rank = number - base - 1;
+	p->index = a->count;
+	p->pidfd = p->door = p->calls = p->notes = p->board = p->event = p->exec = -1;
+	a->places[a->count++] = p;
+	a->numbered[number] = p;
+	a->where.spots[number] = (struct spot){ .known = true, .host = a->run->host };
+	return p;
+}
+
 static int places_make(struct agent *a)
 {
-	a->places = calloc(a->count, sizeof(*a->places));
-	if (!a->places)
-		return -1;
-	for (unsigned i = 0; i < a->count; i++) {
-		struct place *p = calloc(1, sizeof(*p));
+	for (unsigned i = 0; i < a->run->count; i++) {
+		struct place *p = place_add(a, a->run->ranks[i] + 1, 0, a->run->total);
 
 		if (!p)
 			return -1;
-		a->places[i] = p;
-		p->rank = a->run->ranks[i];
-		p->number = p->rank + 1;
-		p->index = i;
-		p->pidfd = p->door = p->calls = p->notes = p->board = p->event = -1;
-		p->marks = calloc(WF_AGENTS, 1);
-		if (!p->marks)
-			return -1;
-		a->numbered[p->number] = p;
-		a->where.spots[p->number] = (struct spot){ .known = true, .host = a->run->host };
+		p->part = a->run->parts ? start_part(a->run, p->rank, &p->app) : NULL;
 	}
 	return 0;
 }
@@ -463,14 +520,17 @@ static int agent_init(struct agent *a)
 	a->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
 	a->epoll = epoll_create1(EPOLL_CLOEXEC);
 	where_planned(a);
-	if (a->signals < 0 || a->epoll < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || places_make(a) < 0)
+	if (a->signals < 0 || a->epoll < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || places_make(a) < 0 || post_open(a) < 0)
 		return -1;
 	getrlimit(RLIMIT_NOFILE, &files);
 	files.rlim_cur = files.rlim_cur < MOST_FILES ? files.rlim_cur : MOST_FILES;
-	if (files.rlim_cur > a->count * PLACE_FILES + SPARE_FILES)
-		a->segments_most = (unsigned)files.rlim_cur - a->count * PLACE_FILES - SPARE_FILES;
-	if (getrandom(a->job, sizeof(a->job), 0) != (ssize_t)sizeof(a->job))
+	if (files.rlim_cur > a->run->count * PLACE_FILES + SPARE_FILES)
+		a->segments_most = (unsigned)files.rlim_cur - a->run->count * PLACE_FILES - SPARE_FILES;
+	if (a->run->meshed)
+		memcpy(a->job, a->run->job, sizeof(a->job));
+	else if (getrandom(a->job, sizeof(a->job), 0) != (ssize_t)sizeof(a->job))
 		return -1;
+	guest_open(a);
 	if (agent_watch(a, a->control, FROM_CONTROL, 0) < 0 || agent_watch(a, a->signals, FROM_SIGNALS, 0) < 0)
 		return -1;
 	return 0;
@@ -507,7 +567,6 @@ _Noreturn void agent_main(const struct run *run)
 	static struct agent a;
 
 	a.run = run;
-	a.count = run->count;
 	a.control = run->control;
 	a.exec_errors = -1;
 	a.lines_end = &a.lines;
@@ -520,7 +579,9 @@ _Noreturn void agent_main(const struct run *run)
 		a.timeout = now_ns() + (int64_t)(run->timeout * (double)SECOND);
 	if (run->stop_limit > 0)
 		a.stop_look = now_ns();
-	if (!run->meshed)
+	if (run->hosted)
+		hosted_begin(&a);
+	else if (!run->meshed)
 		begin(&a);
 	else if (mesh_open(&a) < 0)
 		agent_end(&a, CODE_FAULT);

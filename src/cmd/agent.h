@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "job/launch.h"
 #include "job/link.h"
 #include "run.h"
 #include "control.h"
@@ -18,6 +19,13 @@
 struct segment {
 	uint32_t number;
 	int fd;
+};
+
+/* A notice on its way, and what goes with it. */
+struct letter {
+	struct wf_note note;
+	void *bytes;                    /* NULL: nothing */
+	size_t n;
 };
 
 enum stage {
@@ -32,7 +40,14 @@ enum stage {
 struct place {
 	uint32_t number;                /* in the job */
 	uint32_t index;                 /* here: 0 .. count - 1 */
-	uint32_t rank;
+	uint32_t rank, base, size;      /* in its world, whose first has number base + 1 */
+	uint32_t app;                   /* which program of its launch */
+	const struct part *part;
+	const char *attrs;              /* to be published of it; NULL: none */
+	bool launched;                  /* by weft_spawn */
+	bool watched;                   /* who asked for it wants to know its end, which then is no failure of the job */
+	bool guest;                     /* came by itself */
+	int exec;                       /* says whether a launched one could be executed; -1: known */
 	enum stage stage;
 
 	pid_t main;                     /* what was started; 0: not started, or reaped */
@@ -50,8 +65,10 @@ struct place {
 
 	/* What it was told or has said about each place: a bit each, so that nothing is queued twice and a queue is bounded. */
 	unsigned char *marks;           /* by number */
-	struct wf_note *queue;          /* not yet sent: from queue_first to queue_end */
+	struct letter *queue;           /* not yet sent: from queue_first to queue_end */
 	size_t queue_first, queue_end, queue_room;
+	size_t dir_bytes;               /* of the directory's in it */
+	bool dir_lost;                  /* they were too many: it is told so, and gets none any more */
 	bool writing;                   /* the loop waits until notes can be written */
 
 	int status;                     /* gone: as wait's, or STATUS_UNKNOWN */
@@ -72,6 +89,8 @@ struct agent {
 	unsigned count;
 	struct place *numbered[WF_AGENTS];      /* by number; NULL: not of this host */
 	unsigned running;               /* mains that have not ended */
+	uint32_t next_number;           /* the only agent's: the last one given out */
+	char url[128];                  /* where guests come; "": nobody can */
 	unsigned segments, segments_most;       /* descriptors kept for processes; the rest is for joining */
 	int code;                       /* of the first that failed */
 	bool failed, stopped;           /* stopped: the user stopped the job */
@@ -89,7 +108,7 @@ struct agent {
 };
 
 /* What the loop waits for: a kind, and a place. */
-enum source { FROM_CONTROL, FROM_SIGNALS, FROM_DOOR, FROM_CALLS, FROM_NOTES, FROM_PIDFD, FROM_MESH };
+enum source { FROM_CONTROL, FROM_SIGNALS, FROM_DOOR, FROM_CALLS, FROM_NOTES, FROM_PIDFD, FROM_MESH, FROM_EXEC, FROM_GUESTS, FROM_GUEST };
 
 /* agent.c */
 void agent_say(struct agent *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -99,11 +118,18 @@ void agent_failed(struct agent *a, int code);           /* the first code counts
 void agent_idle(struct agent *a);                       /* whether any runs here has changed */
 void agent_abort(struct agent *a, const struct place *by, int code, const char *why);       /* ends it at once: @by wants that */
 int agent_watch(struct agent *a, int fd, enum source from, uint32_t number);
+int agent_rewatch(struct agent *a, int fd, enum source from, uint32_t number);          /* it was watched as something else */
+struct place *place_add(struct agent *a, uint32_t number, uint32_t base, uint32_t size);       /* NULL: no memory */
+void numbers_ask(struct agent *a, uint32_t ticket, uint32_t count);      /* launch.c: launch_numbers tells */
+uint32_t numbers_take(struct agent *a, uint32_t count);  /* launch.c, of who gives them out: the number before the first; 0: there are no more */
 void fd_close(int *fd);
 
 /* start.c */
 bool start_all(struct agent *a);
+const struct part *start_part(const struct run *run, uint32_t rank, uint32_t *ret_app);        /* the program of a rank */
 void start_errors(struct agent *a);                     /* reads why programs could not be executed */
+int start_place(struct agent *a, struct place *p);      /* one that was launched: 0, or a negative errno; launch_exec tells the rest */
+void start_known(struct agent *a, struct place *p);     /* its exec has something to say */
 
 /* desk.c: frames of processes */
 void desk_door(struct agent *a, struct place *p);
@@ -119,6 +145,8 @@ void news_flush(struct agent *a, struct place *p);
 void news_joined(struct agent *a, struct place *p);
 void news_acted(struct agent *a, struct place *p, struct place *dead);
 void news_gone(struct agent *a, struct place *p, int status, bool left);
+void news_dir(struct agent *a, struct place *to, uint32_t what, const void *bytes, size_t n);     /* of the directory */
+void news_letter(struct agent *a, struct place *to, uint32_t what, const void *bytes, size_t n);   /* that comes in any case */
 void news_far(struct agent *a, uint32_t what, uint32_t process, int status, bool left);         /* JOINED or DEAD, of a process of another host */
 
 /* death.c: what has become of a process */
@@ -126,6 +154,7 @@ void death_link(struct agent *a, struct place *p);                      /* its l
 void death_nonsense(struct agent *a, struct place *p, const char *what);
 void death_pidfd(struct agent *a, struct place *p);
 void death_reaped(struct agent *a, pid_t pid, int status);
+int death_signal(struct agent *a, uint32_t process, int sig);            /* of weft_kill: 0, or a negative errno */
 void death_stopped(struct agent *a);                                    /* --stop-limit: looks at all */
 
 #endif

@@ -20,15 +20,16 @@ struct hello {
 #define HELLO_ORDER 0x01020304u
 
 void hello_make(struct hello *ret_hello);
-void hello_write(struct body *b, const struct hello *h);
-bool hello_read(struct body *b, struct hello *ret_hello);
+void hello_write(struct wf_body *b, const struct hello *h);
+bool hello_read(struct wf_body *b, struct hello *ret_hello);
 /* Why @b cannot be in a job with @a, in words; or an empty text. */
 void hello_compare(const struct hello *a, const char *a_name, const struct hello *b, const char *b_name, char *words, size_t n);
 
 /* @run with what concerns @host: its ranks. */
-void brief_write(struct body *b, const struct run *run, unsigned host, const char *adapter, char *const *environment, const char *directory);
+void brief_write(struct wf_body *b, const struct run *run, unsigned host, const char *adapter, char *const *environment, const char *directory);
 
-/* Fills @ret_run; its texts lie in the body, which stays. *@ret_environment, *@ret_directory: likewise. False: nonsense, or no memory. */
-bool brief_read(struct body *b, struct run *ret_run, char ***ret_environment, const char **ret_directory);
+/* Fills @ret_run; its texts lie in the body, which stays. *@ret_environment, *@ret_directory: likewise. False: nonsense, or no memory, and there is nothing to free. */
+bool brief_read(struct wf_body *b, struct run *ret_run, char ***ret_environment, const char **ret_directory);
+void brief_free(struct run *run, char **environment);           /* what was read */
 
 #endif

@@ -13,77 +13,7 @@
 
 #define HEAD 8u                         /* length of the body, kind */
 #define READ_ROOM (64u << 10)
-#define NULL_TEXT UINT32_MAX
 #define NOISE_MOST (64u << 10)          /* bytes of a login shell */
-
-/* Bodies */
-
-static uint8_t *take(struct body *b, size_t n)
-{
-	uint8_t *at = b->bytes + b->at;
-
-	if (b->bad || n > b->n - b->at) {
-		b->bad = true;
-		return NULL;
-	}
-	b->at += n;
-	return at;
-}
-
-void body_bytes(struct body *b, const void *bytes, size_t n)
-{
-	uint8_t *at = take(b, n);
-
-	if (at && n)
-		memcpy(at, bytes, n);
-}
-
-void body_u32(struct body *b, uint32_t value)
-{
-	uint8_t *at = take(b, sizeof(value));
-
-	if (at)
-		wf_put32(at, value);
-}
-
-void body_text(struct body *b, const char *text)
-{
-	body_u32(b, text ? (uint32_t)strlen(text) : NULL_TEXT);
-	if (text)
-		body_bytes(b, text, strlen(text) + 1);
-}
-
-uint32_t body_get32(struct body *b)
-{
-	uint8_t *at = take(b, sizeof(uint32_t));
-
-	return at ? wf_get32(at) : 0;
-}
-
-const void *body_get_bytes(struct body *b, size_t n)
-{
-	return take(b, n);
-}
-
-const char *body_get_text(struct body *b)
-{
-	uint32_t n = body_get32(b);
-	const char *text;
-
-	if (b->bad || n == NULL_TEXT)
-		return NULL;
-	text = n < b->n - b->at ? (const char *)take(b, (size_t)n + 1) : NULL;
-	if (!text || text[n] || strlen(text) != n) {
-		b->bad = true;
-		return NULL;
-	}
-	return text;
-}
-
-bool body_whole(const struct body *b)
-{
-	return !b->bad && b->at == b->n;
-}
 
 /* Sockets */
 
@@ -171,7 +101,7 @@ void talk_say_split(struct talk *t, enum control kind, const void *head, size_t 
 {
 	uint8_t *to;
 
-	if (t->broken)
+	if (t->broken || t->unheard)
 		return;
 	if (head_n + n > CONTROL_BODY || !grow(&t->put, &t->put_at, &t->put_n, &t->put_room, HEAD + head_n + n)) {
 		t->broken = true;
@@ -203,7 +133,7 @@ void talk_say32(struct talk *t, enum control kind, uint32_t value)
 
 void talk_write(struct talk *t)
 {
-	while (!t->broken && t->put_at < t->put_n) {
+	while (!t->broken && !t->unheard && t->put_at < t->put_n) {
 		ssize_t n = write(t->out, t->put + t->put_at, t->put_n - t->put_at);
 
 		if (n > 0)
@@ -211,9 +141,9 @@ void talk_write(struct talk *t)
 		else if (n < 0 && errno == EAGAIN)
 			return;
 		else if (n < 0 && errno != EINTR)
-			t->broken = true;
+			t->unheard = true;
 	}
-	if (t->put_at == t->put_n)
+	if (t->put_at == t->put_n || t->unheard)
 		t->put_at = t->put_n = 0;
 }
 
@@ -239,7 +169,7 @@ void talk_read(struct talk *t)
 		t->broken = true;
 }
 
-bool talk_next(struct talk *t, enum control *ret_kind, struct body *ret_body)
+bool talk_next(struct talk *t, enum control *ret_kind, struct wf_body *ret_body)
 {
 	size_t left = t->got_n - t->got_at;
 	uint8_t *at = t->got + t->got_at;
@@ -256,7 +186,7 @@ bool talk_next(struct talk *t, enum control *ret_kind, struct body *ret_body)
 	if (left - HEAD < n)
 		return false;
 	*ret_kind = (enum control)wf_get32(at + 4);
-	*ret_body = (struct body){ .bytes = at + HEAD, .n = n };
+	*ret_body = (struct wf_body){ .bytes = at + HEAD, .n = n };
 	t->got_at += HEAD + n;
 	return true;
 }

@@ -13,14 +13,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "job/body.h"
+
 enum control {
 	/* to the agent */
 	CONTROL_SIGNAL = 1,             /* u32: forward it */
-	CONTROL_MEMBERS,                /* u32 count, then for each u32 host, text where its agent is: all are there, begin; or there is a new one */
+	CONTROL_MEMBERS,                /* u32 count, then for each u32 host, text where its agent is, text its name: all are there, begin; or there is a new one */
 	CONTROL_LOST,                   /* u32 host: it is no more */
 	CONTROL_END,                    /* u32 code: end what is left */
 	CONTROL_KILL,                   /* u32 code: likewise, at once */
-	CONTROL_SERVER,                 /* u32 host: whose agent serves the directory from now on */
+	CONTROL_SERVER,                 /* u32 host, u32 for the how manieth time: whose agent serves the directory from now on */
 
 	/* to the station */
 	CONTROL_BRIEF,                  /* what it is to do: brief.h */
@@ -33,33 +35,21 @@ enum control {
 	CONTROL_FAILED,                 /* u32 code of the first process that failed here */
 	CONTROL_ABORTED,                /* u32 code: a process has ended the job */
 	CONTROL_IDLE,                   /* u32: how many run here; 0 or no longer 0 */
+	CONTROL_NUMBERS,                /* u32 ticket, u32 how many; and the answer: u32 ticket, u32 the number before the first, 0: there are no more */
 	CONTROL_SILENT,                 /* u32 host: nothing was heard of its agent for too long */
 
 	/* from the station */
 	CONTROL_HELLO,                  /* hello.h's words, before anything else */
 	CONTROL_OUTPUT,                 /* u32 rank, u32 1 or 2, bytes */
 	CONTROL_TAKEN,                  /* u32: so many bytes of input went to rank 0 */
-	CONTROL_DONE,                   /* u32 code: the agent has ended, nothing is left */
+	CONTROL_DONE,                   /* u32 code: the agent has ended, nothing is left; or DONE_KILLED */
 };
 
 #define CONTROL_BODY (1u << 20)         /* bytes of a body, at most */
-#define CONTROL_PACKET (64u << 10)      /* on a socket */
+#define CONTROL_PACKET (128u << 10)     /* on a socket: where 256 hosts with long names are */
 #define CONTROL_LINE_ROOM 512u
-
-/* Writing and reading bodies. What does not fit, or is not there, makes the whole bad: look once at the end. */
-struct body {
-	uint8_t *bytes;
-	size_t at, n;                   /* n: room when writing, what there is when reading */
-	bool bad;
-};
-
-void body_u32(struct body *b, uint32_t value);
-void body_text(struct body *b, const char *text);               /* NULL is told from "" */
-void body_bytes(struct body *b, const void *bytes, size_t n);   /* without their length */
-uint32_t body_get32(struct body *b);
-const char *body_get_text(struct body *b);                      /* in the body, ends with 0; NULL if it was, or if the body is bad */
-const void *body_get_bytes(struct body *b, size_t n);
-bool body_whole(const struct body *b);                          /* read to its end, and not bad */
+#define DONE_KILLED 256u                /* somebody has killed the agent */
+#define CONTROL_OUTPUT_WAY (256u << 10) /* bytes of a host's output that are on their way to be printed, at most */
 
 /* One packet on a socket. 0, or a negative errno; -EAGAIN: not now. */
 int control_send(int sock, enum control kind, const void *body, size_t n);
@@ -72,7 +62,8 @@ struct talk {
 	int in, out;                    /* non-blocking; -1: closed */
 	uint8_t *got, *put;             /* read and not taken; said and not written */
 	size_t got_n, got_at, got_room, put_n, put_at, put_room;
-	bool broken;                    /* the other end is gone, or said nonsense, or there was no memory */
+	bool unheard;                   /* the other end does not read any more: nothing is said, but what it has said is still to be read */
+	bool broken;                    /* it is gone, or said nonsense, or there was no memory */
 };
 
 void talk_open(struct talk *t, int in, int out);
@@ -83,7 +74,7 @@ void talk_write(struct talk *t);        /* what can be now */
 bool talk_owes(const struct talk *t);
 void talk_read(struct talk *t);         /* what is there */
 /* True: the next packet; @ret_body lasts until the next talk_read. */
-bool talk_next(struct talk *t, enum control *ret_kind, struct body *ret_body);
+bool talk_next(struct talk *t, enum control *ret_kind, struct wf_body *ret_body);
 void talk_close(struct talk *t);
 
 /* Skips what a login shell has printed before the station came to word. True: the station's first packet is next. */

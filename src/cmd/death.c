@@ -13,6 +13,8 @@
 
 #include "agent.h"
 #include "job/frames.h"
+#include "launch.h"
+#include "mesh.h"
 
 /* False: it cannot be killed, or nobody would tell of its end. Numbers of processes are used only while they cannot
  * mean another. */
@@ -106,6 +108,10 @@ static void main_failed(struct agent *a, struct place *p, pid_t pid, int status)
 	int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 	bool news = !a->failed || (a->phase == WORKING && now_ns() >= a->interrupted);
 
+	if (p->launched && (p->watched || p->exec_error)) {
+		agent_remark(a, "process %u (pid %d) ended with status %#x", p->number, (int)pid, (unsigned)status);
+		return;
+	}
 	if (p->exec_error) {
 		if (!a->failed)
 			agent_say(a, "%s: %s", p->exec_what, strerror(p->exec_error));
@@ -129,6 +135,10 @@ static void main_ended(struct agent *a, struct place *p, int status)
 	p->main = 0;
 	a->running--;
 	start_errors(a);
+	if (p->exec >= 0)
+		start_known(a, p);
+	if (p->launched)
+		launch_ended(a, p, status);
 	if (p->stage == STAGE_EMPTY) {
 		fd_close(&p->door);
 		news_gone(a, p, status, false);
@@ -157,6 +167,31 @@ void death_reaped(struct agent *a, pid_t pid, int status)
 			return;
 		}
 	}
+}
+
+int death_signal(struct agent *a, uint32_t process, int sig)
+{
+	struct spot *s = where_spot(&a->where, process);
+	struct place *p = process < WF_AGENTS ? a->numbered[process] : NULL;
+
+	if (sig < 0 || sig > SIGRTMAX)
+		return -EINVAL;
+	if (process >= WF_AGENTS) {
+		if (process - WF_AGENTS != a->run->host)
+			return mesh_kill(a, process - WF_AGENTS, process, sig);
+		for (unsigned i = 0; i < a->count; i++)
+			death_signal(a, a->places[i]->number, sig);
+		return 0;
+	}
+	if (!s || !s->known || s->gone)
+		return -ESRCH;
+	if (!p)
+		return mesh_kill(a, s->host, process, sig);
+	if (p->stage == STAGE_DEAD || p->stage == STAGE_LEFT)
+		return -ESRCH;
+	if (p->pidfd >= 0)
+		return syscall(SYS_pidfd_send_signal, p->pidfd, sig, NULL, 0) == 0 ? 0 : -errno;
+	return p->main && kill(p->main, sig) == 0 ? 0 : -ESRCH;
 }
 
 static bool is_stopped(pid_t pid)

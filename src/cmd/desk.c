@@ -19,7 +19,9 @@
 
 #include "agent.h"
 #include "job/frames.h"
+#include "launch.h"
 #include "mesh.h"
+#include "post.h"
 #include "wire/hosts.h"
 
 #define REPLY_TRIES 1000        /* of an answer that finds no memory, a millisecond apart */
@@ -197,7 +199,7 @@ static bool reply(struct agent *a, struct place *p, const void *frame, size_t by
 /* Takes the descriptors; they are what they should be. */
 static void admit(struct agent *a, struct place *p, struct wf_parcel *parcel, int pidfd)
 {
-	struct wf_frame_welcome w = { .process = p->number, .count = a->run->total };
+	struct wf_frame_welcome w = { .process = p->number, .base = p->base, .count = p->size };
 
 	if (a->run->map) {
 		w.host = a->run->host;
@@ -230,6 +232,7 @@ static void admit(struct agent *a, struct place *p, struct wf_parcel *parcel, in
 	agent_remark(a, "process %u (pid %d) has joined", p->number, (int)p->pid);
 	news_joined(a, p);
 	reply(a, p, &w, sizeof(w), NULL, 0);
+	post_joined(a, p->number);
 }
 
 static void join(struct agent *a, struct place *p, const struct wf_frame_join *join, struct wf_parcel *parcel)
@@ -289,6 +292,8 @@ void desk_door(struct agent *a, struct place *p)
 		agent_say(a, "pid %d sent nonsense through the door of process %u, which is closed now", (int)parcel.pid,
 			  p->number);
 	fd_close(&p->door);
+	if (p->guest && p->stage == STAGE_EMPTY)
+		news_gone(a, p, 0, true);       /* went without having joined */
 }
 
 /* Calls */
@@ -454,7 +459,44 @@ union frame {
 	struct wf_frame_call call;
 	struct wf_frame_abort abort;
 	struct wf_frame_at at;
+	struct wf_frame_dir dir;
+	struct wf_frame_launch launch;
+	struct wf_frame_kill kill;
 };
+
+/* True: it has something to say to the directory. */
+static bool dir_taken(struct agent *a, struct place *p, const struct wf_frame_dir *f, ssize_t n)
+{
+	if (n <= (ssize_t)offsetof(struct wf_frame_dir, msg) || f->what != WF_CALL_DIR)
+		return false;
+	answer(a, p, WF_CALL_DIR, 0, NULL, 0);
+	post_said(a, p, f->msg, (size_t)n - offsetof(struct wf_frame_dir, msg));
+	return true;
+}
+
+static bool launch_taken(struct agent *a, struct place *p, const struct wf_frame_launch *f, ssize_t n)
+{
+	if (n <= (ssize_t)offsetof(struct wf_frame_launch, spec) || f->what != WF_CALL_LAUNCH)
+		return false;
+	answer(a, p, WF_CALL_LAUNCH, 0, NULL, 0);
+	launch_asked(a, p, f->name, f->spec, (size_t)n - offsetof(struct wf_frame_launch, spec));
+	return true;
+}
+
+static bool kill_taken(struct agent *a, struct place *p, const struct wf_frame_kill *f, ssize_t n)
+{
+	if (n != (ssize_t)sizeof(*f) || f->what != WF_CALL_KILL)
+		return false;
+	answer(a, p, WF_CALL_KILL, death_signal(a, f->process, f->sig), NULL, 0);
+	return true;
+}
+
+/* Frames of their own. */
+static bool taken_apart(struct agent *a, struct place *p, const union frame *f, ssize_t n)
+{
+	return abort_taken(a, p, &f->abort, n) || at_taken(a, p, &f->at, n) || dir_taken(a, p, &f->dir, n) || launch_taken(a, p, &f->launch, n) ||
+	       kill_taken(a, p, &f->kill, n);
+}
 
 /* Who aborted the job and was not killed for a second has ended by itself: its word still counts. */
 void desk_last_words(struct agent *a, struct place *p)
@@ -473,7 +515,7 @@ void desk_last_words(struct agent *a, struct place *p)
 
 void desk_call(struct agent *a, struct place *p)
 {
-	union frame frame;
+	static union frame frame;
 	struct wf_parcel parcel;
 	ssize_t n = wf_parcel_recv(p->calls, &frame, sizeof(frame), &parcel, MSG_DONTWAIT);
 	const char *what;
@@ -485,7 +527,7 @@ void desk_call(struct agent *a, struct place *p)
 		death_link(a, p);
 		return;
 	}
-	if (!parcel.cut && !parcel.count && !parcel.lost && (abort_taken(a, p, &frame.abort, n) || at_taken(a, p, &frame.at, n)))
+	if (!parcel.cut && !parcel.count && !parcel.lost && taken_apart(a, p, &frame, n))
 		return;
 	what = n != (ssize_t)sizeof(frame.call) || parcel.cut ? "a frame of another size" : wrong(&frame.call, &parcel);
 	if (what)

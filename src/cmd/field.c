@@ -23,6 +23,7 @@
 #include "brief.h"
 #include "control.h"
 #include "hostlist.h"
+#include "mem/segment.h"
 #include "run.h"
 #include "streams.h"
 #include "template.h"
@@ -32,6 +33,7 @@
 #define END_LIMIT (10 * SECOND)         /* for a host to end what it has, when it was told to */
 #define SECOND_INT (5 * SECOND)
 #define INPUT_MOST (64u << 10)          /* bytes on their way to rank 0 */
+#define LINES_MOST (1u << 20)           /* bytes of lines that wait for their reader: what is told beyond that is left out */
 #define KILL_MS 5000
 
 /* Output that was not printed yet. */
@@ -52,8 +54,9 @@ struct site {
 	struct hello hello;
 	char at[96];                    /* where its agent is */
 	uint32_t running;
-	bool accused;                   /* of being silent, by those it does not serve: how many */
+	bool unheard, deaf;             /* the one that serves does not hear it, it does not hear that one */
 	struct piece *pieces, **pieces_end;
+	size_t unprinted;               /* bytes of them */
 };
 
 struct field {
@@ -67,7 +70,9 @@ struct field {
 	enum { GATHERING, WORKING, ENDING } phase;
 	int64_t deadline;               /* of the phase; 0: none */
 	int64_t timeout, interrupted;
-	unsigned server;
+	int64_t verdict;                /* when those who heard nothing of each other are judged; 0: there are none */
+	unsigned server, epoch;
+	uint32_t numbers;               /* of processes, given out */
 	size_t input_way;               /* bytes of input that rank 0's host has not taken */
 	bool input_over;
 	char *lines;                    /* to be printed: texts with their ends, one after another */
@@ -80,6 +85,8 @@ static void say(struct field *f, const struct site *site, const char *text)
 {
 	size_t n = strlen(text) + (site ? strlen(site->host->name) + 2 : 0) + 1;
 
+	if (f->lines_n > LINES_MOST)
+		return;
 	if (f->lines_n + n > f->lines_room) {
 		char *more = realloc(f->lines, 2 * (f->lines_n + n));
 
@@ -130,8 +137,10 @@ static void end_all(struct field *f, int code)
 		return;
 	/* A station that has not got its brief has no agent to tell: it ends with the conversation. */
 	for (unsigned i = 0; i < f->count; i++)
-		if (is_in(&f->sites[i]) && f->sites[i].stage < SITE_READY)
+		if (is_in(&f->sites[i]) && f->sites[i].stage < SITE_READY) {
 			talk_close(&f->sites[i].talk);
+			f->sites[i].stage = SITE_DONE;
+		}
 	tell_all(f, CONTROL_END, (uint32_t)code);
 	f->phase = ENDING;
 	f->deadline = now_ns() + END_LIMIT;
@@ -142,8 +151,14 @@ static void appoint(struct field *f)
 {
 	for (unsigned i = 0; i < f->count; i++)
 		if (is_in(&f->sites[i])) {
+			uint8_t words[8];
+
 			f->server = i;
-			tell_all(f, CONTROL_SERVER, i);
+			wf_put32(words, i);
+			wf_put32(words + 4, ++f->epoch);
+			for (unsigned k = 0; k < f->count; k++)
+				if (is_in(&f->sites[k]))
+					talk_say(&f->sites[k].talk, CONTROL_SERVER, words, sizeof(words));
 			return;
 		}
 }
@@ -157,11 +172,12 @@ static void look_idle(struct field *f)
 		end_all(f, 0);
 }
 
+/* @why NULL: it has said so itself. */
 static void lost(struct field *f, struct site *s, const char *why)
 {
 	if (!is_in(s))
 		return;
-	if (f->phase != ENDING || s->stage >= SITE_READY)
+	if (why && (f->phase != ENDING || s->stage >= SITE_READY))
 		say(f, s, why);
 	talk_close(&s->talk);
 	s->stage = SITE_LOST;
@@ -194,7 +210,7 @@ static void send_brief(struct field *f, struct site *s)
 	extern char **environ;
 	size_t n = 0;
 	char **kept, *directory = getcwd(NULL, 0);
-	struct body b = { .bytes = malloc(CONTROL_BODY), .n = CONTROL_BODY };
+	struct wf_body b = { .bytes = malloc(CONTROL_BODY), .n = CONTROL_BODY };
 
 	while (environ[n])
 		n++;
@@ -217,7 +233,7 @@ static void send_brief(struct field *f, struct site *s)
 	free(directory);
 }
 
-static void on_hello(struct field *f, struct site *s, struct body *b)
+static void on_hello(struct field *f, struct site *s, struct wf_body *b)
 {
 	struct hello mine;
 	char words[256];
@@ -239,22 +255,23 @@ static void on_hello(struct field *f, struct site *s, struct body *b)
 /* Every agent can be reached: they are told of each other, and begin. */
 static void begin_all(struct field *f)
 {
-	struct body b = { .n = 8 };
+	struct wf_body b = { .n = 8 };
 
 	for (unsigned i = 0; i < f->count; i++) {
 		if (f->sites[i].stage != SITE_READY)
 			return;
-		b.n += 16 + sizeof(f->sites[i].at);
+		b.n += 24 + sizeof(f->sites[i].at) + strlen(f->sites[i].host->name);
 	}
 	b.bytes = malloc(b.n);
 	if (!b.bytes) {
 		end_all(f, CODE_FAULT);
 		return;
 	}
-	body_u32(&b, f->count);
+	wf_body_u32(&b, f->count);
 	for (unsigned i = 0; i < f->count; i++) {
-		body_u32(&b, i);
-		body_text(&b, f->sites[i].at);
+		wf_body_u32(&b, i);
+		wf_body_text(&b, f->sites[i].at);
+		wf_body_text(&b, f->sites[i].host->name);
 		f->sites[i].stage = SITE_WORKING;
 		f->sites[i].running = 1;        /* until it says otherwise */
 	}
@@ -266,7 +283,7 @@ static void begin_all(struct field *f)
 	free(b.bytes);
 }
 
-static void on_at(struct field *f, struct site *s, const struct body *b)
+static void on_at(struct field *f, struct site *s, const struct wf_body *b)
 {
 	if (s->stage != SITE_GREETED || b->n >= sizeof(s->at)) {
 		lost(f, s, "it said nonsense");
@@ -280,43 +297,101 @@ static void on_at(struct field *f, struct site *s, const struct body *b)
 
 /* Going on */
 
-/* Who serves hears all. The others hear only it: if more than half of them, and two at least, do not, it is the one that is cut off. */
-static void on_silent(struct field *f, const struct site *by, uint32_t host)
+static void give_up(struct field *f, struct site *s)
 {
-	unsigned accusers = 0, others = 0;
-
-	if (host >= f->count || !is_in(&f->sites[host]))
-		return;
-	if (by->index != f->server) {
-		f->sites[by->index].accused = true;
-		for (unsigned i = 0; i < f->count; i++)
-			if (i != host && is_in(&f->sites[i])) {
-				others++;
-				accusers += f->sites[i].accused;
-			}
-		if (host != f->server || accusers < 2 || 2 * accusers <= others)
-			return;
-		for (unsigned i = 0; i < f->count; i++)
-			f->sites[i].accused = false;
-	}
-	talk_say32(&f->sites[host].talk, CONTROL_LOST, host);
-	lost(f, &f->sites[host], "the other hosts hear nothing of it any more: it is given up");
+	talk_say32(&s->talk, CONTROL_LOST, s->index);
+	lost(f, s, "the other hosts hear nothing of it any more: it is given up");
 }
 
-static void on_output(struct site *s, struct body *b)
+/* Who serves hears all, the others hear only it. If it gets on with none of them it is the one that is cut off, or stopped; else they are. Of two hosts that is so only
+ * if the one that serves has nothing to say against the other. Not all notice at the same moment: so long it is put off. */
+static void judge(struct field *f, int64_t now)
 {
-	uint32_t rank = body_get32(b), stream = body_get32(b);
-	struct piece *p;
+	unsigned others = 0, apart = 0;
+	bool unheard = false;
+
+	if (f->phase != WORKING) {
+		f->verdict = 0;         /* it ends anyway */
+		return;
+	}
+	for (unsigned i = 0; i < f->count; i++)
+		if (is_in(&f->sites[i]) && i != f->server) {
+			others++;
+			apart += f->sites[i].unheard || f->sites[i].deaf;
+			unheard |= f->sites[i].unheard;
+		}
+	if (now < f->verdict && (apart < others || (others == 1 && !unheard)))
+		return;
+	f->verdict = 0;
+	/* Whoever is left has nothing against the next one that serves. */
+	if (apart && apart == others && (others > 1 || !unheard)) {
+		for (unsigned i = 0; i < f->count; i++)
+			f->sites[i].unheard = f->sites[i].deaf = false;
+		give_up(f, &f->sites[f->server]);
+		return;
+	}
+	for (unsigned i = 0; i < f->count; i++)
+		if (is_in(&f->sites[i]) && (f->sites[i].unheard || f->sites[i].deaf))
+			give_up(f, &f->sites[i]);
+}
+
+static void on_silent(struct field *f, struct site *by, uint32_t host)
+{
+	if (f->phase != WORKING || host >= f->count || !is_in(&f->sites[host]))
+		return;
+	if (by->index == f->server)
+		f->sites[host].unheard = true;
+	else if (host == f->server)
+		by->deaf = true;
+	else
+		return;
+	if (!f->verdict)
+		f->verdict = now_ns() + f->run->silence_ms * MS * 2 / 5;
+	judge(f, now_ns());
+}
+
+/* A number of a process is given once. */
+static void on_numbers(struct field *f, struct site *s, struct wf_body *b)
+{
+	uint32_t ticket = wf_body_get32(b), count = wf_body_get32(b), base = 0;
+	uint8_t room[8];
 
 	if (b->bad)
 		return;
-	p = malloc(sizeof(*p) + (b->n - b->at));
-	if (!p)
+	if (!f->numbers)
+		f->numbers = f->run->total;
+	if (count < WF_AGENTS && f->numbers + count < WF_AGENTS) {
+		base = f->numbers;
+		f->numbers += count;
+	}
+	wf_put32(room, ticket);
+	wf_put32(room + 4, base);
+	talk_say(&s->talk, CONTROL_NUMBERS, room, sizeof(room));
+}
+
+static void on_output(struct field *f, struct site *s, struct wf_body *b)
+{
+	uint32_t rank = wf_body_get32(b), stream = wf_body_get32(b);
+	struct piece *p;
+
+	p = !b->bad && b->n - b->at <= CONTROL_OUTPUT_WAY - s->unprinted ? malloc(sizeof(*p) + (b->n - b->at)) : NULL;
+	if (!p) {
+		lost(f, s, "it said nonsense");
 		return;
+	}
 	*p = (struct piece){ .rank = rank, .stream = stream, .n = b->n - b->at };
 	memcpy(p->bytes, b->bytes + b->at, p->n);
 	*s->pieces_end = p;
 	s->pieces_end = &p->next;
+	s->unprinted += p->n;
+}
+
+static void on_taken(struct field *f, struct site *s, uint32_t n)
+{
+	if (s != &f->sites[f->run->host_of[0]] || n > f->input_way)
+		lost(f, s, "it said nonsense");
+	else
+		f->input_way -= n;
 }
 
 static void print_pieces(struct field *f, struct site *s)
@@ -328,6 +403,7 @@ static void print_pieces(struct field *f, struct site *s)
 		if (n == 0 && p->at < p->n)
 			return;
 		p->at += n;
+		s->unprinted -= n;
 		talk_say32(&s->talk, CONTROL_PRINTED, (uint32_t)n);
 		if (p->at < p->n)
 			continue;
@@ -338,7 +414,7 @@ static void print_pieces(struct field *f, struct site *s)
 	}
 }
 
-static void on_line(struct field *f, struct site *s, const struct body *b)
+static void on_line(struct field *f, struct site *s, const struct wf_body *b)
 {
 	char text[CONTROL_LINE_ROOM];
 
@@ -346,7 +422,21 @@ static void on_line(struct field *f, struct site *s, const struct body *b)
 	say(f, s, text);
 }
 
-static void on_packet(struct field *f, struct site *s, enum control kind, struct body *b)
+/* An agent that ends by itself could not start what it had to, or was asked to end the job; one that was killed is that host's misfortune. */
+static void on_done(struct field *f, struct site *s, uint32_t code)
+{
+	if (code == DONE_KILLED) {
+		lost(f, s, NULL);
+		return;
+	}
+	s->stage = SITE_DONE;
+	if (code)
+		fail(f, (int)code);
+	if (f->phase != ENDING)
+		end_all(f, (int)code);
+}
+
+static void on_packet(struct field *f, struct site *s, enum control kind, struct wf_body *b)
 {
 	switch (kind) {
 	case CONTROL_HELLO:
@@ -359,38 +449,35 @@ static void on_packet(struct field *f, struct site *s, enum control kind, struct
 		on_line(f, s, b);
 		break;
 	case CONTROL_OUTPUT:
-		on_output(s, b);
+		on_output(f, s, b);
 		break;
 	case CONTROL_TAKEN:
-		f->input_way -= body_get32(b);
+		on_taken(f, s, wf_body_get32(b));
 		break;
 	case CONTROL_FAILED:
-		fail(f, (int)body_get32(b));
+		fail(f, (int)wf_body_get32(b));
 		if (f->run->kill_on_fail)
 			end_all(f, f->code);
 		break;
 	case CONTROL_ABORTED:
 		if (!f->failed || f->phase == WORKING)
-			f->code = (int)body_get32(b);
+			f->code = (int)wf_body_get32(b);
 		f->failed = true;
 		tell_all(f, CONTROL_KILL, (uint32_t)f->code);
 		end_all(f, f->code);
 		break;
 	case CONTROL_IDLE:
-		s->running = body_get32(b);
+		s->running = wf_body_get32(b);
 		look_idle(f);
 		break;
+	case CONTROL_NUMBERS:
+		on_numbers(f, s, b);
+		break;
 	case CONTROL_SILENT:
-		on_silent(f, s, body_get32(b));
+		on_silent(f, s, wf_body_get32(b));
 		break;
 	case CONTROL_DONE:
-		if (b->n == 4 && wf_get32(b->bytes))
-			fail(f, (int)wf_get32(b->bytes));
-		if (f->phase != ENDING) {
-			lost(f, s, "its agent has ended");
-			break;
-		}
-		s->stage = SITE_DONE;
+		on_done(f, s, wf_body_get32(b));
 		break;
 	default:
 		lost(f, s, "it said nonsense");
@@ -400,7 +487,7 @@ static void on_packet(struct field *f, struct site *s, enum control kind, struct
 static void on_site(struct field *f, struct site *s)
 {
 	enum control kind;
-	struct body b;
+	struct wf_body b;
 
 	talk_read(&s->talk);
 	if (!s->begun)
@@ -496,8 +583,12 @@ static _Noreturn void leave_at_once(struct field *f, int code)
 	int64_t until = now_ns() + KILL_MS * MS;
 	bool any = true;
 
-	for (unsigned i = 0; i < f->count; i++)
+	for (unsigned i = 0; i < f->count; i++) {
 		talk_close(&f->sites[i].talk);
+		/* Of what has not said that it is a station nobody knows whether it listens. */
+		if (!f->sites[i].hello.version[0] && f->sites[i].pid > 0)
+			kill(-f->sites[i].pid, SIGTERM);
+	}
 	while (any && now_ns() < until) {
 		pid_t pid = waitpid(-1, NULL, WNOHANG);
 
@@ -569,11 +660,22 @@ static void on_time(struct field *f, int64_t now)
 		say(f, NULL, text);
 		end_all(f, CODE_TIMEOUT);
 	}
+	if (f->verdict && now >= f->verdict)
+		judge(f, now);
 	if (!f->deadline || now < f->deadline)
 		return;
+	if (f->phase == GATHERING) {
+		for (unsigned i = 0; i < f->count; i++)
+			if (is_in(&f->sites[i]) && f->sites[i].stage < SITE_READY)
+				say(f, &f->sites[i], "it does not answer");
+		end_all(f, CODE_FAULT);
+		return;
+	}
 	for (unsigned i = 0; i < f->count; i++)
-		if (is_in(&f->sites[i]) && (f->phase == ENDING || f->sites[i].stage < SITE_READY))
-			lost(f, &f->sites[i], f->phase == ENDING ? "it has not ended in time" : "it does not answer");
+		if (f->sites[i].pieces)
+			f->deadline = now + END_LIMIT;          /* it waits for whoever reads what it prints */
+		else if (is_in(&f->sites[i]))
+			lost(f, &f->sites[i], "it has not ended in time");
 }
 
 static int wait_ms(const struct field *f, int64_t now)
@@ -582,6 +684,8 @@ static int wait_ms(const struct field *f, int64_t now)
 
 	if (f->timeout && f->phase != ENDING && (!until || f->timeout < until))
 		until = f->timeout;
+	if (f->verdict && (!until || f->verdict < until))
+		until = f->verdict;
 	if (!until)
 		return -1;
 	return until <= now ? 0 : (int)((until - now) / MS < 3600000 ? (until - now) / MS + 1 : 3600000);
@@ -593,15 +697,15 @@ static struct site *first_site(struct field *f)
 {
 	struct site *s = &f->sites[f->run->host_of[0]];
 
-	return s->stage == SITE_WORKING ? s : NULL;
+	return s->stage == SITE_WORKING && f->phase == WORKING ? s : NULL;
 }
 
-static void read_input(struct field *f, struct site *s)
+static void read_input(struct field *f, struct site *s, int input)
 {
 	char bytes[16384];
-	ssize_t n = read(streams_input(f->streams), bytes, sizeof(bytes));
+	ssize_t n = read(input, bytes, sizeof(bytes));
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == EIO))
+	if (n < 0 && (errno == EAGAIN || errno == EINTR || (errno == EIO && streams_input(f->streams, &(int){ 0 }) < 0)))
 		return;
 	f->input_over = n <= 0;
 	talk_say(&s->talk, CONTROL_INPUT, bytes, n > 0 ? (size_t)n : 0);
@@ -621,15 +725,18 @@ static bool is_over(struct field *f)
 static bool turn(struct field *f, struct pollfd *polls)
 {
 	struct site *first = first_site(f);
-	int ms = wait_ms(f, now_ns()), input = first && !f->input_over && f->input_way < INPUT_MOST ? streams_input(f->streams) : -1;
+	int ms = wait_ms(f, now_ns()), later = -1, input = first && !f->input_over && f->input_way < INPUT_MOST ? streams_input(f->streams, &later) : -1;
 	size_t n = 2;
+
+	if (later >= 0 && (ms < 0 || later < ms))
+		ms = later;
 
 	polls[0] = (struct pollfd){ .fd = f->signals, .events = POLLIN };
 	polls[1] = (struct pollfd){ .fd = input, .events = POLLIN };
 	for (unsigned i = 0; i < f->count; i++) {
 		struct talk *t = &f->sites[i].talk;
 
-		polls[n++] = (struct pollfd){ .fd = t->broken ? -1 : t->in, .events = POLLIN };
+		polls[n++] = (struct pollfd){ .fd = t->broken || !is_in(&f->sites[i]) ? -1 : t->in, .events = POLLIN };
 		polls[n++] = (struct pollfd){ .fd = talk_owes(t) ? t->out : -1, .events = POLLOUT };
 	}
 	n += streams_fill(f->streams, polls + n, &(int){ 0 });
@@ -638,7 +745,7 @@ static bool turn(struct field *f, struct pollfd *polls)
 	if (polls[0].revents)
 		on_signal(f);
 	if (polls[1].revents && first)
-		read_input(f, first);
+		read_input(f, first, input);
 	streams_act(f->streams, polls + 2 + 2 * f->count, n - 2 - 2 * f->count);
 	for (unsigned i = 0; i < f->count; i++) {
 		struct site *s = &f->sites[i];

@@ -15,22 +15,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <weft/weft.h>
 
 #include "agent.h"
 #include "control.h"
+#include "hosted.h"
 #include "job/others.h"
+#include "launch.h"
+#include "post.h"
 #include "secure/chain.h"
 #include "wire/wire.h"
 
 #define MESSAGE 256u
 #define ENDS 16
-
-enum { MESH_HERE = 1 /* u32 process, text where */, MESH_GONE /* u32 process, u32 status, u32 left */, MESH_BEAT };
+#define FAREWELL WEFT_S
 
 struct member {
 	bool in;
+	bool lost;                      /* [agent's thread] for good */
 	char at[WF_AT_TEXT];
+	char name[64];                  /* [agent's thread] */
 	int64_t heard;                  /* [agent's thread] */
 	bool silent;                    /* the launcher was told */
 };
@@ -64,47 +69,55 @@ static bool is_in(uint32_t host)
 
 /* Sending */
 
-static void send_to(uint32_t host, uint64_t tag, const struct body *b)
+static void send_split(uint32_t host, uint64_t tag, const struct wf_body *b, const void *bytes, size_t n)
 {
-	void *copy = malloc(b->at ? b->at : 1);
+	char *copy = malloc(b->at + n + 1);
 	int r = -ENOMEM;
 
 	if (copy) {
-		memcpy(copy, b->bytes, b->at);
-		r = weft_send_post(weft_port_world(), WEFT(op, .peer = (weft_id)(WF_AGENTS + host) << 32, .tag = tag, .data = copy, .len = b->at, .queue = queue, .user = copy), NULL);
+		if (b->at)
+			memcpy(copy, b->bytes, b->at);
+		if (n)
+			memcpy(copy + b->at, bytes, n);
+		r = weft_send_post(weft_port_world(), WEFT(op, .peer = (weft_id)(WF_AGENTS + host) << 32, .tag = tag, .data = copy, .len = b->at + n, .queue = queue, .user = copy), NULL);
 	}
 	if (r < 0)
 		free(copy);
 }
 
-static void send_all(const struct agent *a, uint64_t tag, const struct body *b)
+static void send_to(uint32_t host, uint64_t tag, const struct wf_body *b)
+{
+	send_split(host, tag, b, NULL, 0);
+}
+
+static void send_all(const struct agent *a, uint64_t tag, const struct wf_body *b)
 {
 	for (uint32_t h = 0; h < HOSTLIST_HOSTS; h++)
 		if (is_in(h) && h != a->run->host)
 			send_to(h, tag, b);
 }
 
-static void body_begin(struct body *b, uint8_t *room)
+static void body_begin(struct wf_body *b, uint8_t *room)
 {
-	*b = (struct body){ .bytes = room, .n = MESSAGE };
+	*b = (struct wf_body){ .bytes = room, .n = MESSAGE };
 }
 
-static bool here_body(struct agent *a, uint32_t process, struct body *b, uint8_t *room)
+static bool here_body(struct agent *a, uint32_t process, struct wf_body *b, uint8_t *room)
 {
 	struct spot *s = where_spot(&a->where, process);
 
 	if (!s || !s->at[0] || s->gone)
 		return false;
 	body_begin(b, room);
-	body_u32(b, process);
-	body_text(b, s->at);
+	wf_body_u32(b, process);
+	wf_body_text(b, s->at);
 	return true;
 }
 
 void mesh_here(struct agent *a, uint32_t process)
 {
 	uint8_t room[MESSAGE];
-	struct body b;
+	struct wf_body b;
 
 	if (a->run->meshed && here_body(a, process, &b, room))
 		send_all(a, MESH_HERE, &b);
@@ -114,23 +127,99 @@ void mesh_gone(struct agent *a, uint32_t process, int status, bool left)
 {
 	struct spot *s = where_spot(&a->where, process);
 	uint8_t room[MESSAGE];
-	struct body b;
+	struct wf_body b;
 
 	s->gone = true;
 	if (!a->run->meshed)
 		return;
 	body_begin(&b, room);
-	body_u32(&b, process);
-	body_u32(&b, (uint32_t)status);
-	body_u32(&b, left);
+	wf_body_u32(&b, process);
+	wf_body_u32(&b, (uint32_t)status);
+	wf_body_u32(&b, left);
 	send_all(a, MESH_GONE, &b);
+}
+
+/* The directory's */
+
+static void send_of(uint32_t host, uint64_t tag, uint32_t process, const void *bytes, size_t n)
+{
+	uint8_t room[MESSAGE];
+	struct wf_body b;
+
+	if (!is_in(host))
+		return;
+	body_begin(&b, room);
+	if (process)
+		wf_body_u32(&b, process);
+	send_split(host, tag, &b, bytes, n);
+}
+
+void mesh_joined(struct agent *a, uint32_t host, uint32_t process)
+{
+	(void)a;
+	send_of(host, MESH_JOINED, process, NULL, 0);
+}
+
+void mesh_all(struct agent *a, uint32_t host)
+{
+	(void)a;
+	send_of(host, MESH_ALL, 0, NULL, 0);
+}
+
+void mesh_said(struct agent *a, uint32_t host, uint32_t process, const void *msg, size_t len)
+{
+	(void)a;
+	send_of(host, MESH_SAID, process, msg, len);
+}
+
+void mesh_told(struct agent *a, uint32_t host, uint32_t process, const void *msg, size_t len)
+{
+	(void)a;
+	send_of(host, MESH_TOLD, process, msg, len);
+}
+
+/* Launches, signals */
+
+void mesh_launch(struct agent *a, uint32_t host, enum mesh what, const void *bytes, size_t n)
+{
+	(void)a;
+	send_of(host, what, 0, bytes, n);
+}
+
+int mesh_kill(struct agent *a, uint32_t host, uint32_t process, int sig)
+{
+	uint8_t room[MESSAGE];
+	struct wf_body b;
+
+	if (!a->run->meshed || !is_in(host))
+		return -ESRCH;
+	if (sig == 0)
+		return 0;
+	body_begin(&b, room);
+	wf_body_u32(&b, (uint32_t)sig);
+	send_of(host, MESH_KILL, process, room, b.at);
+	return 0;
+}
+
+void mesh_planned(struct agent *a, uint32_t process)
+{
+	uint8_t room[MESSAGE];
+	struct wf_body b;
+
+	if (!a->run->meshed)
+		return;
+	body_begin(&b, room);
+	wf_body_u32(&b, process - 1);
+	wf_body_u32(&b, 1);
+	wf_body_u32(&b, a->run->host);
+	send_all(a, MESH_LAUNCH_PLAN, &b);
 }
 
 /* What a new one has to know of this host. */
 static void tell_all_to(struct agent *a, uint32_t host)
 {
 	uint8_t room[MESSAGE];
-	struct body b;
+	struct wf_body b;
 
 	for (unsigned i = 0; i < a->count; i++)
 		if (here_body(a, a->places[i]->number, &b, room))
@@ -139,21 +228,38 @@ static void tell_all_to(struct agent *a, uint32_t host)
 
 /* Members */
 
-void mesh_members(struct agent *a, struct body *b)
+const char *mesh_name(const struct agent *a, uint32_t host)
 {
-	uint32_t n = body_get32(b);
+	static char own[64];
+
+	if (a->run->meshed)
+		return is_in(host) ? members[host].name : NULL;
+	if (host != a->run->host)
+		return NULL;
+	if (!own[0] && getenv("WEFT_HOST"))
+		snprintf(own, sizeof(own), "%s", getenv("WEFT_HOST"));
+	if (!own[0] && (gethostname(own, sizeof(own) - 1) < 0 || !own[0]))
+		snprintf(own, sizeof(own), "localhost");
+	return own;
+}
+
+void mesh_members(struct agent *a, struct wf_body *b)
+{
+	uint32_t n = wf_body_get32(b);
 
 	for (uint32_t i = 0; i < n && !b->bad; i++) {
-		uint32_t host = body_get32(b);
-		const char *at = body_get_text(b);
+		uint32_t host = wf_body_get32(b);
+		const char *at = wf_body_get_text(b), *name = wf_body_get_text(b);
 
-		if (host >= HOSTLIST_HOSTS || !at || is_in(host))
+		if (host >= HOSTLIST_HOSTS || !at || !name || is_in(host))
 			continue;
 		pthread_mutex_lock(&members_lock);
 		snprintf(members[host].at, sizeof(members[host].at), "%s", at);
 		members[host].in = true;
 		pthread_mutex_unlock(&members_lock);
 		members[host].heard = now_ns();
+		snprintf(members[host].name, sizeof(members[host].name), "%s", name);
+		post_host(a, host, name);
 		if (host != a->run->host)
 			tell_all_to(a, host);
 	}
@@ -166,6 +272,7 @@ static void spot_gone(struct agent *a, uint32_t process, int status, bool left)
 	if (!s || !s->known || s->gone)
 		return;
 	s->gone = true;
+	post_gone(a, process);
 	news_far(a, WF_NOTE_DEAD, process, status, left);
 }
 
@@ -176,26 +283,32 @@ void mesh_lost(struct agent *a, uint32_t host)
 	pthread_mutex_lock(&members_lock);
 	members[host].in = false;
 	pthread_mutex_unlock(&members_lock);
+	members[host].lost = true;
 	for (uint32_t i = 1; i < WF_AGENTS; i++)
 		if (a->where.spots[i].known && a->where.spots[i].host == host)
 			spot_gone(a, i, STATUS_UNKNOWN, false);
+	post_host_gone(a, host);
+	launch_host_gone(a, host);
 }
 
-void mesh_server(struct agent *a, uint32_t host)
+void mesh_server(struct agent *a, struct wf_body *b)
 {
+	uint32_t host = wf_body_get32(b), epoch = wf_body_get32(b);
 	int64_t now = now_ns();
 
-	(void)a;
+	if (!wf_body_whole(b) || host >= HOSTLIST_HOSTS)
+		return;
 	server = host;
 	for (uint32_t h = 0; h < HOSTLIST_HOSTS; h++)
 		members[h].heard = now;
+	post_server(a, host, epoch);
 }
 
 /* What comes */
 
-static void take(struct agent *a, uint32_t host, uint64_t tag, struct body *b)
+static void take(struct agent *a, uint32_t host, uint64_t tag, struct wf_body *b)
 {
-	uint32_t process = tag == MESH_BEAT ? 0 : body_get32(b);
+	uint32_t process = tag == MESH_BEAT || tag == MESH_ALL || tag >= MESH_LAUNCH_PLAN ? 0 : wf_body_get32(b);
 	struct spot *s = where_spot(&a->where, process);
 	const char *at;
 	int status;
@@ -203,8 +316,8 @@ static void take(struct agent *a, uint32_t host, uint64_t tag, struct body *b)
 
 	switch (tag) {
 	case MESH_HERE:
-		at = body_get_text(b);
-		if (!body_whole(b) || !s || !process || s->gone || (s->known && s->host != host))
+		at = wf_body_get_text(b);
+		if (!wf_body_whole(b) || !s || !process || s->gone || (s->known && s->host != host))
 			break;
 		s->known = true;
 		s->host = host;
@@ -212,12 +325,44 @@ static void take(struct agent *a, uint32_t host, uint64_t tag, struct body *b)
 		news_far(a, WF_NOTE_JOINED, process, 0, false);
 		break;
 	case MESH_GONE:
-		status = (int)body_get32(b);
-		left = body_get32(b) != 0;
-		if (body_whole(b) && s && s->host == host)
+		status = (int)wf_body_get32(b);
+		left = wf_body_get32(b) != 0;
+		if (wf_body_whole(b) && s && s->host == host)
 			spot_gone(a, process, status, left);
 		break;
+	case MESH_JOINED:
+		post_far_joined(a, host, process);
+		break;
+	case MESH_ALL:
+		post_far_all(a, host);
+		break;
+	case MESH_SAID:
+		post_far_said(a, host, process, b->bytes + b->at, b->n - b->at);
+		break;
+	case MESH_KILL:
+		status = (int)wf_body_get32(b);
+		if (wf_body_whole(b))
+			death_signal(a, process, status);
+		break;
+	case MESH_LAUNCH_PLAN:
+		launch_planned(a, host, b);
+		break;
+	case MESH_LAUNCH_KNOWN:
+		launch_plan_known(a, host, wf_body_get32(b));
+		break;
+	case MESH_LAUNCH_START:
+		launch_start(a, host, b);
+		break;
+	case MESH_LAUNCH_NEWS:
+		launch_news(a, host, b);
+		break;
+	case MESH_TOLD:
+		if (host == server)
+			post_told(a, process, b->bytes + b->at, b->n - b->at);
+		break;
 	default:
+		if (a->run->hosted)
+			hosted_heard(a, host, tag, b);
 		break;
 	}
 }
@@ -225,7 +370,7 @@ static void take(struct agent *a, uint32_t host, uint64_t tag, struct body *b)
 static void ended(struct agent *a, const struct weft_status *st)
 {
 	uint32_t host = (uint32_t)(st->from >> 32) - WF_AGENTS;
-	struct body b;
+	struct wf_body b;
 
 	if (st->user) {                 /* a send is over: whatever became of it */
 		free(st->user);
@@ -233,9 +378,10 @@ static void ended(struct agent *a, const struct weft_status *st)
 	}
 	if (!st->buf)
 		return;
-	if (is_in(host)) {
+	/* One that begins a little earlier may be heard before the launcher's word of it. */
+	if (host < HOSTLIST_HOSTS && !members[host].lost) {
 		members[host].heard = now_ns();
-		b = (struct body){ .bytes = st->buf->data, .n = st->len };
+		b = (struct wf_body){ .bytes = st->buf->data, .n = st->len };
 		take(a, host, st->tag, &b);
 	}
 	weft_buf_put(st->buf);
@@ -244,7 +390,7 @@ static void ended(struct agent *a, const struct weft_status *st)
 void mesh_event(struct agent *a)
 {
 	struct weft_status st[ENDS];
-	int n = weft_queue_next(queue, WEFT_NOW, st, ENDS);
+	int n = queue ? weft_queue_next(queue, WEFT_NOW, st, ENDS) : 0;
 
 	for (int i = 0; i < n; i++)
 		ended(a, &st[i]);
@@ -262,12 +408,15 @@ static void listen_for(struct agent *a, uint32_t host, int64_t now)
 	if (!is_in(host) || host == a->run->host || members[host].silent || now - members[host].heard < 5 * every)
 		return;
 	members[host].silent = true;
-	control_send32(a->control, CONTROL_SILENT, host);
+	if (a->run->hosted)
+		hosted_silent(a, host);
+	else
+		control_send32(a->control, CONTROL_SILENT, host);
 }
 
 void mesh_look(struct agent *a, int64_t now)
 {
-	struct body nothing = { 0 };
+	struct wf_body nothing = { 0 };
 	int64_t late = now - next_beat;
 
 	if (!a->run->meshed || !queue || late < 0)
@@ -324,5 +473,13 @@ int mesh_open(struct agent *a)
 	}
 	every = a->run->silence_ms * MS / 5;
 	next_beat = now_ns() + every;
+	if (a->run->hosted)
+		return hosted_reached(a, at);
 	return control_send(a->control, CONTROL_AT, at, strlen(at)) < 0 ? -1 : 0;
+}
+
+void mesh_close(void)
+{
+	weft_fini(weft_in(FAREWELL));
+	queue = NULL;
 }

@@ -7,20 +7,56 @@
 #define MESH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct agent;
-struct body;
+struct wf_body;
 
 int mesh_open(struct agent *a);                         /* this agent can be reached, and the launcher is told where; -1: it was said why not */
-void mesh_members(struct agent *a, struct body *b);     /* CONTROL_MEMBERS; false: nonsense */
+void mesh_close(void);                                  /* this agent ends; what it has said is heard first, within a moment */
+void mesh_members(struct agent *a, struct wf_body *b);     /* CONTROL_MEMBERS; false: nonsense */
 void mesh_lost(struct agent *a, uint32_t host);         /* CONTROL_LOST: all of it is dead */
-void mesh_server(struct agent *a, uint32_t host);       /* CONTROL_SERVER */
+void mesh_server(struct agent *a, struct wf_body *b);      /* CONTROL_SERVER */
+const char *mesh_name(const struct agent *a, uint32_t host);            /* NULL: it is not in */
 void mesh_event(struct agent *a);                       /* something came, or went */
 
 /* News of this host for the others. */
 void mesh_here(struct agent *a, uint32_t process);
 void mesh_gone(struct agent *a, uint32_t process, int status, bool left);
+
+/* The directory's (post.h): to who serves, of processes of this host; and to the agent of a process. */
+void mesh_joined(struct agent *a, uint32_t host, uint32_t process);
+void mesh_all(struct agent *a, uint32_t host);
+void mesh_said(struct agent *a, uint32_t host, uint32_t process, const void *msg, size_t len);
+void mesh_told(struct agent *a, uint32_t host, uint32_t process, const void *msg, size_t len);
+
+/* What launch.h and weft_kill have for other agents. */
+enum mesh {
+	MESH_BEAT = 1,
+	MESH_HERE,                      /* u32 process, text where */
+	MESH_GONE,                      /* u32 process, u32 status, u32 left */
+	MESH_JOINED,                    /* u32 process: of the directory, and so are the next three: post.h */
+	MESH_ALL,
+	MESH_SAID,                      /* u32 process, bytes */
+	MESH_TOLD,                      /* u32 process, bytes */
+	MESH_KILL,                      /* u32 process, u32 signal */
+	MESH_LAUNCH_PLAN,               /* u32 base, u32 count, u32 host of each */
+	MESH_LAUNCH_KNOWN,              /* u32 base */
+	MESH_LAUNCH_START,              /* as PLAN, and the spec */
+	MESH_LAUNCH_NEWS,               /* as WF_NOTE_LAUNCH */
+
+	/* among those without a launcher above them (hosted.h): two numbers each */
+	MESH_IDLE,                      /* whether all of this host are gone */
+	MESH_OVER,                      /* those of all hosts are */
+	MESH_LOST,                      /* host: it is no more */
+	MESH_ABORT,                     /* a process has ended the job */
+	MESH_NUMBERS,                   /* ticket, how many */
+	MESH_NUMBERED,                  /* ticket, the number before the first; 0: there are no more */
+};
+void mesh_launch(struct agent *a, uint32_t host, enum mesh what, const void *bytes, size_t n);
+int mesh_kill(struct agent *a, uint32_t host, uint32_t process, int sig);       /* 0: it was told; -ESRCH: that host is not in */
+void mesh_planned(struct agent *a, uint32_t process);           /* that number is of this host: all are told */
 
 int64_t mesh_next(const struct agent *a);               /* when to look again; 0: never */
 void mesh_look(struct agent *a, int64_t now);

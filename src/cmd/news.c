@@ -15,6 +15,9 @@
 #include "agent.h"
 #include "job/frames.h"
 #include "mesh.h"
+#include "post.h"
+
+#define DIR_MOST (16u << 20)    /* bytes of the directory for one that does not read */
 
 static unsigned char *mark(struct place *p, const struct place *about)
 {
@@ -32,18 +35,27 @@ static bool is_gone(const struct place *p)
 	return p->stage == STAGE_LEFT || p->stage == STAGE_DEAD;
 }
 
-static bool queue_add(struct place *p, const struct wf_note *note)
+static bool queue_add(struct place *p, const struct wf_note *note, const void *bytes, size_t n)
 {
+	void *copy = n ? malloc(n) : NULL;
+
+	if (n && !copy)
+		return false;
 	if (p->queue_end == p->queue_room) {
 		size_t room = p->queue_room ? 2 * p->queue_room : 16;
-		struct wf_note *queue = realloc(p->queue, room * sizeof(*queue));
+		struct letter *queue = realloc(p->queue, room * sizeof(*queue));
 
-		if (!queue)
+		if (!queue) {
+			free(copy);
 			return false;
+		}
 		p->queue = queue;
 		p->queue_room = room;
 	}
-	p->queue[p->queue_end++] = *note;
+	if (n)
+		memcpy(copy, bytes, n);
+	p->dir_bytes += n;
+	p->queue[p->queue_end++] = (struct letter){ .note = *note, .bytes = copy, .n = n };
 	return true;
 }
 
@@ -59,10 +71,18 @@ static void wait_for_room(struct agent *a, struct place *p, bool wait)
 		p->writing = wait;
 }
 
+static void queue_clear(struct place *p)
+{
+	for (; p->queue_first < p->queue_end; p->queue_first++)
+		free(p->queue[p->queue_first].bytes);
+	p->queue_first = p->queue_end = p->dir_bytes = 0;
+}
+
 void news_flush(struct agent *a, struct place *p)
 {
 	while (p->notes >= 0 && p->queue_first < p->queue_end) {
-		int r = wf_parcel_send(p->notes, &p->queue[p->queue_first], sizeof(*p->queue), NULL, 0, MSG_DONTWAIT);
+		struct letter *l = &p->queue[p->queue_first];
+		int r = wf_letter_send(p->notes, &l->note, l->bytes, l->n);
 
 		if (r == -EAGAIN || r == -ENOBUFS || r == -ENOMEM) {
 			wait_for_room(a, p, true);
@@ -70,9 +90,11 @@ void news_flush(struct agent *a, struct place *p)
 		}
 		if (r < 0)
 			break;          /* closed: the loop hears of that as well */
+		p->dir_bytes -= l->n;
+		free(l->bytes);
 		p->queue_first++;
 	}
-	p->queue_first = p->queue_end = 0;
+	queue_clear(p);
 	if (p->notes >= 0)
 		wait_for_room(a, p, false);
 }
@@ -84,7 +106,7 @@ static void tell(struct agent *a, struct place *to, const struct wf_note *note)
 	if (to->stage != STAGE_IN || (to->marks[note->process] & bit))
 		return;
 	to->marks[note->process] |= bit;
-	if (!queue_add(to, note)) {
+	if (!queue_add(to, note, NULL, 0)) {
 		agent_say(a, "no memory");
 		agent_end(a, CODE_FAULT);
 		return;
@@ -112,6 +134,36 @@ void news_far(struct agent *a, uint32_t what, uint32_t process, int status, bool
 	for (unsigned i = 0; i < a->count; i++)
 		if (what == WF_NOTE_DEAD || (a->places[i]->marks[process] & MARK_ASKED))
 			tell(a, a->places[i], &note);
+}
+
+/* One that does not read, being stopped, is kept for, up to a bound; beyond it the directory is lost to it. */
+void news_dir(struct agent *a, struct place *to, uint32_t what, const void *bytes, size_t n)
+{
+	struct wf_note note = { .what = what };
+
+	if (to->stage != STAGE_IN || to->dir_lost)
+		return;
+	if (to->dir_bytes + n > DIR_MOST || !queue_add(to, &note, bytes, n)) {
+		to->dir_lost = true;
+		post_gone(a, to->number);
+		note.what = WF_NOTE_DIR_LOST;
+		queue_add(to, &note, NULL, 0);
+	}
+	news_flush(a, to);
+}
+
+void news_letter(struct agent *a, struct place *to, uint32_t what, const void *bytes, size_t n)
+{
+	struct wf_note note = { .what = what };
+
+	if (to->stage != STAGE_IN)
+		return;
+	if (!queue_add(to, &note, bytes, n)) {
+		agent_say(a, "no memory");
+		agent_end(a, CODE_FAULT);
+		return;
+	}
+	news_flush(a, to);
 }
 
 void news_asked(struct place *p, uint32_t about)
@@ -166,8 +218,9 @@ void news_gone(struct agent *a, struct place *p, int status, bool left)
 
 	p->stage = left ? STAGE_LEFT : STAGE_DEAD;
 	p->status = status;
-	p->queue_first = p->queue_end = 0;
+	queue_clear(p);
 	mesh_gone(a, p->number, status, left);
+	post_gone(a, p->number);
 	for (unsigned i = 0; i < a->count; i++) {
 		struct place *q = a->places[i];
 

@@ -255,7 +255,7 @@ static int part_options(struct run *run, struct part *part, int argc, char **arg
 			double s = seconds(optarg);
 
 			*(option == TIMEOUT ? &run->timeout : option == SILENCE ? &run->silence : &run->stop_limit) = s;
-			if (s > 0 && (option != SILENCE || s >= 0.1))
+			if (s > 0 && (option != SILENCE || (s >= 0.1 && s <= 86400)))
 				break;
 			fprintf(stderr, "weft run: %s: not a time in seconds\n", optarg);
 			return CODE_USAGE;

@@ -31,6 +31,7 @@ struct part {
 	unsigned first, count;
 	bool counted;                   /* -n said so */
 	char **argv;                    /* the program and its arguments */
+	const char *program;            /* NULL: argv[0] is what it is called */
 	char **env;                     /* NAME=VALUE, so many; owned, the texts not */
 	size_t env_count;
 	const char *wdir;               /* NULL: where the command was called */
@@ -52,6 +53,7 @@ struct run {
 	struct wf_hosts_map *map;       /* of hosts */
 	/* or all by one launcher */
 	bool meshed;
+	bool hosted;                    /* the processes were started by a launcher of the site: hosted.h */
 	struct hostlist *list;          /* the launcher's */
 	const char *launcher;           /* the template; NULL: ssh */
 	uint32_t *host_of;              /* of each rank */
@@ -87,6 +89,7 @@ pid_t run_agent(struct run *run, int signals, int *ret_control);        /* forks
 
 int field_main(struct run *run);                /* field.c: launches over several hosts; the exit code */
 int station_main(int argc, char **argv);        /* station.c: `weft agent` */
+void station_adapter(char *ret_text, size_t n);  /* an address of this host that others reach, as far as it can be guessed */
 
 /* Raises the limit of descriptors as far as allowed; what it was goes to @ret_was. */
 void files_raise(struct rlimit *ret_was);

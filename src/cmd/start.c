@@ -18,6 +18,7 @@
 
 #include "agent.h"
 #include "job/frames.h"
+#include "launch.h"
 
 /* Why a program could not be executed, through a pipe that the exec would have closed. */
 struct exec_error {
@@ -26,12 +27,13 @@ struct exec_error {
 	bool wdir;              /* its directory is why */
 };
 
-static const struct part *part_of(const struct run *run, unsigned index)
+const struct part *start_part(const struct run *run, uint32_t rank, uint32_t *ret_app)
 {
 	const struct part *part = run->parts;
 
-	while (run->ranks[index] >= part->first + part->count)
+	while (rank >= part->first + part->count)
 		part++;
+	*ret_app = (uint32_t)(part - run->parts);
 	return part;
 }
 
@@ -54,14 +56,15 @@ static int set_door(int door, unsigned base)
 	return setenv(WF_AGENT_ENV, text, 1);
 }
 
-static int set_streams(const struct run *run, unsigned index)
+static int set_streams(const struct run *run, const struct place *p)
 {
-	int in = run->ranks[index] == 0 ? run->stdin_fd : open("/dev/null", O_RDONLY | O_CLOEXEC);
+	bool carried = run->out_fds && !p->launched;
+	int in = !p->launched && p->rank == 0 ? run->stdin_fd : open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	/* dup2 onto itself would leave close-on-exec set; the launcher has seen to it that 0, 1 and 2 were taken before. */
 	if (in < 0 || (in != STDIN_FILENO && dup2(in, STDIN_FILENO) < 0))
 		return -1;
-	if (run->out_fds && (dup2(run->out_fds[index], STDOUT_FILENO) < 0 || dup2(run->err_fds[index], STDERR_FILENO) < 0))
+	if (carried && (dup2(run->out_fds[p->index], STDOUT_FILENO) < 0 || dup2(run->err_fds[p->index], STDERR_FILENO) < 0))
 		return -1;
 	return 0;
 }
@@ -75,36 +78,38 @@ static unsigned cores(void)
 }
 
 /* What the user asked for first: it does not get in the way of what weft needs. */
-static int set_environment(const struct run *run, const struct part *part, unsigned index, int door)
+static int set_environment(const struct agent *a, const struct place *p, int door)
 {
-	for (size_t i = 0; i < part->env_count; i++)
-		if (putenv(part->env[i]) != 0)
+	for (size_t i = 0; i < p->part->env_count; i++)
+		if (putenv(p->part->env[i]) != 0)
 			return -1;
-	if (set_number("WEFT_RANK", run->ranks[index]) < 0 || set_number("WEFT_SIZE", run->total) < 0 ||
-	    set_number("WEFT_APPNUM", (unsigned)(part - run->parts)) < 0 || set_number("WEFT_CORES", cores()) < 0)
+	if (set_number("WEFT_RANK", p->rank) < 0 || set_number("WEFT_SIZE", p->size) < 0 || set_number("WEFT_APPNUM", p->app) < 0 ||
+	    set_number("WEFT_CORES", cores()) < 0)
 		return -1;
-	return set_door(door, 0);
+	if ((p->attrs ? setenv("WEFT_ATTRS", p->attrs, 1) : unsetenv("WEFT_ATTRS")) < 0 || (a->url[0] && setenv("WEFT_URL", a->url, 1) < 0))
+		return -1;
+	return set_door(door, p->base);
 }
 
 /* In the child, between fork and exec. */
-static _Noreturn void become(struct agent *a, unsigned index, int door, pid_t agent, int report)
+static _Noreturn void become(struct agent *a, struct place *p, int door, pid_t agent, int report)
 {
 	const struct run *run = a->run;
-	const struct part *part = part_of(run, index);
-	struct exec_error e = { .number = index + 1 };
+	const struct part *part = p->part;
+	struct exec_error e = { .number = p->index + 1 };
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != agent)
 		_exit(CODE_FAULT);      /* it ended before the kernel was asked */
 	setpgid(0, 0);
-	if (a->cpus)
-		sched_setaffinity(0, sizeof(*a->cpus), &a->cpus[index]);
+	if (a->cpus && !p->launched)
+		sched_setaffinity(0, sizeof(*a->cpus), &a->cpus[p->index]);
 	e.wdir = part->wdir && chdir(part->wdir) < 0;
-	if (!e.wdir && set_environment(run, part, index, door) == 0 && set_streams(run, index) == 0) {
+	if (!e.wdir && set_environment(a, p, door) == 0 && set_streams(run, p) == 0) {
 		setrlimit(RLIMIT_NOFILE, &run->files);
 		signal(SIGPIPE, run->pipe_ignored ? SIG_IGN : SIG_DFL);
 		sigprocmask(SIG_SETMASK, &run->mask, NULL);
-		execvp(part->argv[0], part->argv);
+		execvp(part->program ? part->program : part->argv[0], part->argv);
 	}
 	e.error = errno;
 	if (write(report, &e, sizeof(e)) < 0)
@@ -129,7 +134,7 @@ static int start_one(struct agent *a, struct place *p, int report)
 	}
 	pid = fork();
 	if (pid == 0)
-		become(a, p->index, pair[1], agent, report);
+		become(a, p, pair[1], agent, report);
 	close(pair[1]);
 	if (pid < 0)
 		return -errno;
@@ -138,6 +143,40 @@ static int start_one(struct agent *a, struct place *p, int report)
 	a->running++;
 	agent_remark(a, "process %u is pid %d", p->number, (int)pid);
 	return 0;
+}
+
+int start_place(struct agent *a, struct place *p)
+{
+	int pair[2], r;
+
+	if (pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0)
+		return -errno;
+	p->exec = pair[0];
+	r = agent_watch(a, p->exec, FROM_EXEC, p->number) < 0 ? -errno : start_one(a, p, pair[1]);
+	close(pair[1]);
+	if (r < 0)
+		fd_close(&p->exec);
+	return r;
+}
+
+static void not_executed(struct place *p, const struct exec_error *e)
+{
+	p->exec_error = e->error;
+	p->exec_what = e->wdir ? p->part->wdir : p->part->program ? p->part->program : p->part->argv[0];
+}
+
+/* Closed: it was executed. */
+void start_known(struct agent *a, struct place *p)
+{
+	struct exec_error e;
+	ssize_t n = read(p->exec, &e, sizeof(e));
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n == (ssize_t)sizeof(e))
+		not_executed(p, &e);
+	fd_close(&p->exec);
+	launch_exec(a, p);
 }
 
 /* Where each is to run, and the map for who wants to see it. */
@@ -192,11 +231,6 @@ void start_errors(struct agent *a)
 	struct exec_error e;
 
 	while (read(a->exec_errors, &e, sizeof(e)) == (ssize_t)sizeof(e))
-		if (e.number >= 1 && e.number <= a->count) {
-			struct place *p = a->places[e.number - 1];
-			const struct part *part = part_of(a->run, p->index);
-
-			p->exec_error = e.error;
-			p->exec_what = e.wdir ? part->wdir : part->argv[0];
-		}
+		if (e.number >= 1 && e.number <= a->count)
+			not_executed(a->places[e.number - 1], &e);
 }

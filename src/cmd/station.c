@@ -21,11 +21,11 @@
 #include "base/bytes.h"
 #include "brief.h"
 #include "control.h"
+#include "hosted.h"
 #include "run.h"
 #include "tree.h"
 
 #define KILL_MS 5000
-#define OUTPUT_MOST (256u << 10)        /* bytes on their way to be printed */
 #define OUTPUT_PIECE (16u << 10)
 
 struct station {
@@ -35,7 +35,8 @@ struct station {
 	int control, signals;
 	pid_t agent;                    /* 0: ended, or not begun */
 	bool begun;
-	int code;
+	uint32_t code;
+	bool refused;                   /* it cannot do what it is to do, and has said why */
 
 	int *outputs;                   /* of each process two: standard output, standard error; -1: closed */
 	unsigned output_count, next;    /* next: whose turn it is */
@@ -61,7 +62,7 @@ static void say_line(struct station *s, const char *text)
 }
 
 /* Where this host is reached, if nobody has said it: the address of an adapter that is up, rather not of the loopback. */
-static void find_adapter(char *ret_text, size_t n)
+void station_adapter(char *ret_text, size_t n)
 {
 	struct ifaddrs *all, *i;
 	int best = 0;
@@ -151,10 +152,10 @@ static bool begin_agent(struct station *s)
 	return true;
 }
 
-static bool on_brief(struct station *s, const struct body *b)
+static bool on_brief(struct station *s, const struct wf_body *b)
 {
 	static char adapter[64];
-	struct body copy = { .n = b->n };
+	struct wf_body copy = { .n = b->n };
 	char **environment, text[CONTROL_LINE_ROOM];
 	const char *directory;
 	struct run kept = s->run;
@@ -174,10 +175,12 @@ static bool on_brief(struct station *s, const struct body *b)
 	if (directory && chdir(directory) < 0) {
 		snprintf(text, sizeof(text), "%s: %s", directory, strerror(errno));
 		say_line(s, text);
-		return false;
+		s->code = CODE_NOEXEC;
+		s->refused = true;
+		return true;
 	}
 	if (!s->run.adapter) {
-		find_adapter(adapter, sizeof(adapter));
+		station_adapter(adapter, sizeof(adapter));
 		s->run.adapter = adapter;
 	}
 	return begin_agent(s);
@@ -185,7 +188,7 @@ static bool on_brief(struct station *s, const struct body *b)
 
 /* Passing on */
 
-static void on_input(struct station *s, struct body *b)
+static void on_input(struct station *s, struct wf_body *b)
 {
 	uint8_t *more;
 
@@ -197,7 +200,8 @@ static void on_input(struct station *s, struct body *b)
 		s->input_over = true;
 		return;
 	}
-	memmove(s->input, s->input + s->input_at, s->input_n - s->input_at);
+	if (s->input_at)
+		memmove(s->input, s->input + s->input_at, s->input_n - s->input_at);
 	s->input_n -= s->input_at;
 	s->input_at = 0;
 	more = realloc(s->input, s->input_n + b->n);
@@ -232,10 +236,18 @@ static void feed(struct station *s)
 	}
 }
 
+static void on_printed(struct station *s, uint32_t n)
+{
+	if (n > s->unprinted)
+		s->talk.broken = true;
+	else
+		s->unprinted -= n;
+}
+
 static void from_launcher(struct station *s)
 {
 	enum control kind;
-	struct body b;
+	struct wf_body b;
 
 	talk_read(&s->talk);
 	while (talk_next(&s->talk, &kind, &b)) {
@@ -248,7 +260,7 @@ static void from_launcher(struct station *s)
 			on_input(s, &b);
 			break;
 		case CONTROL_PRINTED:
-			s->unprinted -= body_get32(&b);
+			on_printed(s, wf_body_get32(&b));
 			break;
 		case CONTROL_LOST:
 			if (b.n == 4 && wf_get32(b.bytes) == s->run.host)
@@ -281,7 +293,7 @@ static bool from_processes(struct station *s, unsigned i)
 	uint8_t head[8];
 	ssize_t n;
 
-	if (s->outputs[i] < 0 || s->unprinted + OUTPUT_PIECE > OUTPUT_MOST)
+	if (s->outputs[i] < 0 || s->unprinted + OUTPUT_PIECE > CONTROL_OUTPUT_WAY)
 		return false;
 	n = read(s->outputs[i], piece, sizeof(piece));
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -311,7 +323,7 @@ static void reap(struct station *s)
 		while (from_agent(s))
 			continue;
 		s->agent = 0;
-		s->code = WIFEXITED(status) ? WEXITSTATUS(status) : CODE_FAULT;
+		s->code = WIFEXITED(status) ? (uint32_t)WEXITSTATUS(status) : DONE_KILLED;
 		if (WIFSIGNALED(status)) {
 			snprintf(text, sizeof(text), "the agent was killed by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
 			say_line(s, text);
@@ -321,18 +333,29 @@ static void reap(struct station *s)
 	}
 }
 
+/* Signals for the processes come by way of the launcher. One that is to end the station ends this host, and so does the launcher's death: of both the station must
+ * not die itself before that is done. */
+static void on_signals(struct station *s)
+{
+	struct signalfd_siginfo info;
+
+	while (read(s->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT || info.ssi_signo == SIGHUP || info.ssi_signo == SIGQUIT)
+			give_up();
+}
+
 /* Everything has been said: what the processes printed, and how it ended. */
 static bool is_over(struct station *s)
 {
 	bool more = false;
 
 	if (!s->begun || s->agent)
-		return false;
+		return s->refused;
 	for (unsigned i = 0; i < s->output_count; i++) {
 		while (from_processes(s, i))
 			continue;
 		/* Nobody is left who could write: what is not there now will not come. */
-		more |= s->outputs[i] >= 0 && s->unprinted + OUTPUT_PIECE > OUTPUT_MOST;
+		more |= s->outputs[i] >= 0 && s->unprinted + OUTPUT_PIECE > CONTROL_OUTPUT_WAY;
 	}
 	return !more;
 }
@@ -353,9 +376,8 @@ static void loop(struct station *s)
 		polls[1] = (struct pollfd){ .fd = talk_owes(&s->talk) ? s->talk.out : -1, .events = POLLOUT };
 		polls[2] = (struct pollfd){ .fd = s->signals, .events = POLLIN };
 		polls[3] = (struct pollfd){ .fd = s->feed >= 0 && s->input_at < s->input_n ? s->feed : -1, .events = POLLOUT };
-		polls[4 - 1].events = POLLOUT;
 		for (unsigned i = 0; s->begun && i < s->output_count; i++)
-			polls[n++] = (struct pollfd){ .fd = s->unprinted + OUTPUT_PIECE <= OUTPUT_MOST ? s->outputs[i] : -1, .events = POLLIN };
+			polls[n++] = (struct pollfd){ .fd = s->unprinted + OUTPUT_PIECE <= CONTROL_OUTPUT_WAY ? s->outputs[i] : -1, .events = POLLIN };
 		if (s->agent) {
 			more = realloc(polls, (n + 1) * sizeof(*polls));
 			if (!more)
@@ -368,12 +390,8 @@ static void loop(struct station *s)
 		if (polls[0].revents)
 			from_launcher(s);
 		talk_write(&s->talk);
-		if (polls[2].revents) {
-			struct signalfd_siginfo info;
-
-			while (read(s->signals, &info, sizeof(info)) > 0)
-				continue;
-		}
+		if (polls[2].revents)
+			on_signals(s);
 		feed(s);
 		if (s->agent)
 			while (from_agent(s))
@@ -383,7 +401,7 @@ static void loop(struct station *s)
 		s->next++;
 		reap(s);
 		if (!done && is_over(s)) {
-			talk_say32(&s->talk, CONTROL_DONE, (uint32_t)s->code);
+			talk_say32(&s->talk, CONTROL_DONE, s->code);
 			done = true;
 		}
 	}
@@ -405,9 +423,11 @@ int station_main(int argc, char **argv)
 {
 	static struct station s = { .feed = -1 };
 	uint8_t room[sizeof(struct hello)];
-	struct body b = { .bytes = room, .n = sizeof(room) };
+	struct wf_body b = { .bytes = room, .n = sizeof(room) };
 	struct hello hello;
 
+	if (argc == 2 && strcmp(argv[1], "--pact") == 0)
+		return hosted_main();
 	if (argc > 1) {
 		fprintf(stderr, "weft agent: %s: it takes no arguments, and is started by weft run\n", argv[1]);
 		return CODE_USAGE;
@@ -416,7 +436,7 @@ int station_main(int argc, char **argv)
 		fprintf(stderr, "weft agent: is started by weft run on other hosts\n");
 		return CODE_USAGE;
 	}
-	if (run_descriptors() < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || run_signals(&s.run, false, &s.signals) < 0 || take_streams(&s) < 0) {
+	if (run_descriptors() < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || run_signals(&s.run, true, &s.signals) < 0 || take_streams(&s) < 0) {
 		fprintf(stderr, "weft agent: cannot start: %s\n", strerror(errno));
 		return CODE_FAULT;
 	}
@@ -427,5 +447,5 @@ int station_main(int argc, char **argv)
 	hello_write(&b, &hello);
 	talk_say(&s.talk, CONTROL_HELLO, room, b.at);
 	loop(&s);
-	return s.code;
+	return 0;
 }

@@ -46,6 +46,7 @@ struct streams {
 	size_t source_count;
 
 	int in;                         /* the terminal; -1: not fed, or ended */
+	int carried;                    /* input that goes to another host */
 	int feed;                       /* the pipe to process 1 */
 	size_t fed_first, fed_end;
 	char fed[4096];
@@ -170,9 +171,9 @@ static void feed_write(struct streams *s)
 }
 
 /* A terminal is read in the foreground only; in the background that would stop the launcher. */
-static bool in_foreground(const struct streams *s)
+static bool in_foreground(int terminal)
 {
-	pid_t group = tcgetpgrp(s->in);
+	pid_t group = tcgetpgrp(terminal);
 
 	return group < 0 || group == getpgrp();
 }
@@ -184,7 +185,7 @@ static void feed_read(struct streams *s)
 	s->fed_first = 0;
 	s->fed_end = n > 0 ? (size_t)n : 0;
 	/* EIO: the terminal is gone, or this process was sent to the background a moment ago. */
-	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR && (errno != EIO || in_foreground(s))))
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR && (errno != EIO || in_foreground(s->in))))
 		feed_end(s);
 }
 
@@ -266,8 +267,8 @@ struct streams *streams_carried(const struct run *run)
 		return NULL;
 	s->out.fd = STDOUT_FILENO;
 	s->err.fd = STDERR_FILENO;
-	s->feed = -1;
-	s->in = STDIN_FILENO;
+	s->feed = s->in = -1;
+	s->carried = STDIN_FILENO;
 	if (!run->label)
 		return s;
 	s->sources = calloc(2 * (size_t)run->total, sizeof(*s->sources));
@@ -312,9 +313,12 @@ void streams_end(struct streams *s)
 	}
 }
 
-int streams_input(struct streams *s)
+int streams_input(struct streams *s, int *ret_ms)
 {
-	return isatty(s->in) && !in_foreground(s) ? -1 : s->in;
+	if (in_foreground(s->carried))
+		return s->carried;
+	*ret_ms = TERMINAL_LOOK;
+	return -1;
 }
 
 size_t streams_polls(const struct streams *s)
@@ -337,7 +341,7 @@ size_t streams_fill(struct streams *s, struct pollfd *polls, int *ret_ms)
 	n = add_poll(polls, n, s->feed, s->fed_first < s->fed_end ? POLLOUT : 0);
 	n = add_poll(polls, n, -1, POLLIN);
 	if (s->in >= 0 && s->fed_first == s->fed_end) {
-		if (in_foreground(s))
+		if (in_foreground(s->in))
 			polls[n - 1].fd = s->in;
 		else
 			*ret_ms = TERMINAL_LOOK;

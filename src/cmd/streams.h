@@ -35,7 +35,7 @@ struct streams *streams_carried(const struct run *run);
 size_t streams_take(struct streams *s, uint32_t rank, uint32_t stream, const char *bytes, size_t n);
 void streams_end(struct streams *s);            /* no more will come: lines without an end are printed, too */
 
-/* Input for rank 0 on another host: the descriptor to poll for reading, -1: not now. */
-int streams_input(struct streams *s);
+/* Input for rank 0 on another host: the descriptor to poll for reading, -1: not now, come again after *@ret_ms. */
+int streams_input(struct streams *s, int *ret_ms);
 
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "info.h"
+#include "look.h"
 #include "ping.h"
 #include "run.h"
 #include "state.h"
@@ -12,6 +13,9 @@ static int help_main(int argc, char **argv)
 	(void)argc;
 	(void)argv;
 	puts("weft run [OPTIONS] PROGRAM [ARGUMENTS]   start processes on this machine as one job (weft run --help)\n"
+	     "weft ps                                  the processes of a job\n"
+	     "weft ls [QUERY]                          who is in its directory\n"
+	     "weft kill [-SIGNAL] ID...                a signal to processes of a job\n"
 	     "weft state PID                           ports, queues and who waits for whom in a process\n"
 	     "weft ping ID                             how far a process of another host is, over each lane\n"
 	     "weft info [--mpi]                        the version, the machine; what of MPI is there\n"
@@ -36,6 +40,9 @@ static const struct {
 } parts[] = {
 	{ "run", run_main },
 	{ "agent", station_main },
+	{ "ps", ps_main },
+	{ "ls", ls_main },
+	{ "kill", kill_main },
 	{ "state", state_main },
 	{ "ping", ping_main },
 	{ "info", info_main },

@@ -8,7 +8,10 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
+
+#include "job/link.h"
 
 union control {
 	struct cmsghdr align;
@@ -102,4 +105,12 @@ void wf_parcel_drop(struct wf_parcel *parcel)
 	for (unsigned i = 0; i < parcel->count; i++)
 		close(parcel->fds[i]);
 	parcel->count = 0;
+}
+
+int wf_letter_send(int sock, const struct wf_note *note, const void *bytes, size_t n)
+{
+	struct iovec iov[2] = { { .iov_base = (void *)(uintptr_t)note, .iov_len = sizeof(*note) }, { .iov_base = (void *)(uintptr_t)bytes, .iov_len = n } };
+	struct msghdr m = { .msg_iov = iov, .msg_iovlen = n ? 2 : 1 };
+
+	return sendmsg(sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }

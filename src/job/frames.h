@@ -46,7 +46,7 @@ struct wf_frame_welcome {
 	char words[164];                /* why refused; ends with 0 */
 };
 
-enum { WF_CALL_MEET = 1, WF_CALL_TELL, WF_CALL_UNTELL, WF_CALL_GIVE, WF_CALL_ACTED, WF_CALL_BYE, WF_CALL_WHERE, WF_CALL_ABORT, WF_CALL_AT };
+enum { WF_CALL_MEET = 1, WF_CALL_TELL, WF_CALL_UNTELL, WF_CALL_GIVE, WF_CALL_ACTED, WF_CALL_BYE, WF_CALL_WHERE, WF_CALL_ABORT, WF_CALL_AT, WF_CALL_DIR, WF_CALL_LAUNCH, WF_CALL_KILL };
 
 struct wf_frame_call {
 	uint32_t what;
@@ -60,6 +60,42 @@ struct wf_frame_call {
 struct wf_frame_at {
 	uint32_t what, reserved;
 	char at[WF_AT_TEXT];
+};
+
+#define WF_DIR_ROOM 32768u      /* of a message to or from the directory: dir/msg.h */
+
+/* WF_CALL_DIR: as long as its message. */
+struct wf_frame_dir {
+	uint32_t what, reserved;
+	unsigned char msg[WF_DIR_ROOM];
+};
+
+/* WF_CALL_LAUNCH: start something; as long as its spec (launch.h). News of it comes as WF_NOTE_LAUNCH, with a body: u32 name, u32 index, u32 process, u32 err (0: it runs; over:
+ * its wait status), u32 over, text words. */
+struct wf_frame_launch {
+	uint32_t what, name;            /* name: the caller's for it */
+	unsigned char spec[61440];
+};
+
+/* WF_CALL_KILL: a signal for a process, or an agent's host. */
+struct wf_frame_kill {
+	uint32_t what, process;
+	int32_t sig;
+	uint32_t reserved;
+};
+
+/* Who was not started by an agent knocks at its socket, gets a seat, and joins through that same socket as if it were his door. */
+#define WF_KNOCK_MAGIC UINT64_C(0x6b636f6e6b746677)
+struct wf_frame_knock {
+	uint64_t magic;
+	uint32_t protocol;
+	uint32_t rank;                  /* the place it wants, of those that a launcher of the site has started; UINT32_MAX: any */
+	char version[32];
+};
+struct wf_frame_seat {
+	int32_t result;                 /* 0, or -EACCES: refused */
+	uint32_t process, base, count;
+	char words[164];
 };
 
 /* The answer to WF_CALL_WHERE. */
@@ -92,7 +128,7 @@ struct wf_frame_answer {
 	int32_t result;                 /* with descriptors where it is 0: MEET board and event, GIVE the segment */
 };
 
-/* A notice is a struct wf_note (link.h). */
+/* A notice is a struct wf_note (link.h), with a message behind it if it is the directory's, or of a launch. */
 
 #define WF_PARCEL_FDS 4
 
@@ -112,6 +148,10 @@ int wf_parcel_send(int sock, const void *frame, size_t bytes, const int *fds, un
 /* [any] The next frame: its bytes (0: the other end is closed), or a negative errno. A frame longer than @room is cut.
  * Descriptors are close-on-exec. */
 ssize_t wf_parcel_recv(int sock, void *frame, size_t room, struct wf_parcel *ret_parcel, int flags);
+
+/* [any] A notice and what goes with it, without waiting. 0, or a negative errno. */
+struct wf_note;
+int wf_letter_send(int sock, const struct wf_note *note, const void *bytes, size_t n);
 
 void wf_parcel_drop(struct wf_parcel *parcel);
 

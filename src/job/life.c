@@ -1,8 +1,10 @@
 /* life.c - a process's life in its job: a job of one, or that of the agent that started it. */
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <weft/weft.h>
 
 #include "base/clock.h"
@@ -11,7 +13,11 @@
 #include "base/log.h"
 #include "base/park.h"
 #include "base/tsan.h"
+#include "dir/link.h"
+#include "dir/text.h"
+#include "job/entry.h"
 #include "job/others.h"
+#include "job/spawn.h"
 #include "mem/bury.h"
 #include "mem/pool.h"
 #include "port/budget.h"
@@ -112,15 +118,46 @@ static int check(const struct weft_init_opts *o)
 {
 	if (o->flags)
 		return weft_fail(-EINVAL, "init flags: %#x", o->flags);
-	if (o->join)
-		return weft_fail(-EOPNOTSUPP, "init join is not served yet");
 	if (o->key)
 		return weft_fail(-EOPNOTSUPP, "init key is not served yet");
 	if (o->tasks)
 		return weft_fail(-EOPNOTSUPP, "init tasks is not served yet");
+	if (o->name && !wf_dir_is_name(o->name, strlen(o->name)))
+		return weft_fail(-EINVAL, "'%s' is no name", o->name);
 	if (o->budget && o->budget < 65536)
 		return weft_fail(-EINVAL, "a budget has at least 65536 bytes");
 	return 0;
+}
+
+/* The world is open: the others, and the directory. */
+static int enter(uint32_t process, uint32_t base, uint32_t count, bool others)
+{
+	int r = wf_others_listed() ? wf_dir_open(others ? wf_others_dir() : NULL, wf_process_id) : 0;
+
+	if (r == 0 && others)
+		r = wf_others_join(process, base, count);
+	if (r < 0) {
+		wf_dir_close();
+		wf_port_end(world, WEFT_NOW);
+		world = NULL;
+	}
+	return r;
+}
+
+/* This process's entry in the directory. */
+static int list(const struct weft_init_opts *o)
+{
+	const char *attrs = o->attrs ? o->attrs : getenv("WEFT_ATTRS");
+	size_t n = (attrs ? strlen(attrs) : 0) + 32;
+	char *all = malloc(n);
+	int r;
+
+	if (!all)
+		return weft_fail(-ENOMEM, "no memory");
+	snprintf(all, n, "pid=%d %s", (int)getpid(), attrs ? attrs : "");
+	r = wf_dir_self(o->name, all);
+	free(all);
+	return r;
 }
 
 static int join_job(const struct weft_init_opts *o)
@@ -130,7 +167,7 @@ static int join_job(const struct weft_init_opts *o)
 	int r, others;
 
 	wf_log_init(o->log);
-	others = wf_others_offered(&process, &base, &count);
+	others = wf_others_offered(o->join ? o->join : getenv("WEFT_JOIN"), &process, &base, &count);
 	if (others < 0)
 		return others;
 	r = wf_knob_init(o->knobs);
@@ -156,19 +193,18 @@ static int join_job(const struct weft_init_opts *o)
 	pthread_once(&once, register_once);
 	wf_state_show();
 	r = open_world(base, count);
-	if (r == 0 && others) {
-		r = wf_others_join(process, base, count);
-		if (r < 0) {
-			wf_port_end(world, WEFT_NOW);
-			world = NULL;
-		}
-	}
+	if (r == 0)
+		r = enter(process, base, count, others);
 	if (r < 0) {
 		wf_pool_fini();
 		return r;
 	}
 	if (o->name)
 		strncpy(world->name, o->name, sizeof(world->name) - 1);
+	if (wf_others_listed())
+		r = list(o);
+	if (r < 0)
+		wf_log(WF_WARN, "not in the directory: %s", weft_last_error());
 	wf_knob_fix(1);
 	wf_log(WF_INFO, "joined: process %u of %u, budget %zu, membarrier %s", process, count, wf_budget.limit,
 	       wf_fence_free ? "granted" : "not used");
@@ -213,6 +249,9 @@ static bool leave_job(weft_time until)
 {
 	bool drained;
 
+	wf_spawns_close();
+	wf_dir_close();
+	wf_selves_leave(true);
 	for (;;) {
 		struct weft_port *p = NULL;
 
@@ -235,6 +274,7 @@ static bool leave_job(weft_time until)
 	wf_board_blank();
 	wf_bury_all();
 	wf_knob_fix(0);
+	wf_selves_leave(false);
 	return drained;
 }
 
@@ -251,6 +291,7 @@ int weft_fini(weft_time until)
 	if (inits == 0) {
 		r = wf_not_in();
 	} else if (--inits == 0) {
+		wf_entries_close();     /* who waits for a thread elsewhere has a send under way */
 		if (!drain_all(until))
 			r = wf_late(until);
 		if (!leave_job(until) && r == 0)

@@ -16,17 +16,23 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include <weft/base.h>
 
 #include "base/clock.h"
 #include "job/frames.h"
+#include "job/url.h"
 #include "mem/segment.h"
 
 #define MOST_TRIES 1000         /* of a frame that finds no memory, a millisecond apart */
 
 static pthread_mutex_t call_lock = PTHREAD_MUTEX_INITIALIZER;
 static int calls = -1, notes = -1;      /* set while joined */
+static int seat_door = -1;              /* of who came by himself, until he has joined */
+static uint32_t seat_base;
+
+static int find_inherited(uint32_t *ret_base);
 
 static int gone(void)
 {
@@ -92,6 +98,16 @@ static int unsent(int err)
 /* The door's descriptor, or -1. */
 static int find_door(uint32_t *ret_base)
 {
+	if (seat_door >= 0) {
+		*ret_base = seat_base;
+		return seat_door;
+	}
+	return find_inherited(ret_base);
+}
+
+/* What an agent has left open for us. */
+static int find_inherited(uint32_t *ret_base)
+{
 	const char *text = getenv(WF_AGENT_ENV);
 	unsigned long long inode;
 	struct stat st;
@@ -112,6 +128,63 @@ static int find_door(uint32_t *ret_base)
 bool wf_link_offered(uint32_t *ret_base)
 {
 	return calls < 0 && find_door(ret_base) >= 0;
+}
+
+static int seat_taken(int sock, uint32_t rank, struct wf_frame_seat *ret_seat)
+{
+	struct wf_frame_knock knock = { .magic = WF_KNOCK_MAGIC, .protocol = WF_JOIN_PROTOCOL, .rank = rank, .version = WF_VERSION };
+	struct wf_parcel parcel;
+	ssize_t n;
+	int r = send_patiently(sock, &knock, sizeof(knock), NULL, 0);
+
+	if (r < 0)
+		return unsent(r);
+	n = recv_patiently(sock, ret_seat, sizeof(*ret_seat), &parcel);
+	wf_parcel_drop(&parcel);
+	if (n != (ssize_t)sizeof(*ret_seat) || parcel.cut)
+		return weft_fail(-ECONNRESET, "the agent did not answer");
+	if (ret_seat->result < 0)
+		return weft_fail(-EACCES, "%.*s", (int)strnlen(ret_seat->words, sizeof(ret_seat->words)), ret_seat->words);
+	return 0;
+}
+
+int wf_link_visit(const char *text, uint32_t rank, uint32_t *ret_process, uint32_t *ret_base, uint32_t *ret_count)
+{
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	struct wf_frame_seat seat;
+	struct wf_url url;
+	struct ucred who;
+	socklen_t len = sizeof(who);
+	int sock, r = wf_url_parse(text, &url);
+
+	if (r < 0)
+		return r;
+	if (url.kind == WF_URL_NET)
+		return weft_fail(-EOPNOTSUPP, "init join: joining a job of another host is not served yet");
+	memcpy(sa.sun_path + (url.kind == WF_URL_NAME), url.path, strlen(url.path));
+	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (sock < 0)
+		return weft_fail(-errno, "socket: %s", strerror(errno));
+	do
+		r = connect(sock, (struct sockaddr *)&sa, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(url.path) + 1));
+	while (r < 0 && errno == EINTR);
+	if (r < 0)
+		r = weft_fail(-ECONNREFUSED, "no job is at %s: %s", text, strerror(errno));
+	/* Whoever has the name may listen there: the key and everything else is for the same user alone. */
+	if (r == 0 && (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0 || who.uid != geteuid()))
+		r = weft_fail(-EACCES, "who listens at %s is another user", text);
+	if (r == 0)
+		r = seat_taken(sock, rank, &seat);
+	if (r < 0) {
+		close(sock);
+		return r;
+	}
+	seat_door = sock;
+	seat_base = seat.base;
+	*ret_process = seat.process;
+	*ret_base = seat.base;
+	*ret_count = seat.count;
+	return 0;
 }
 
 static int read_welcome(int sock, struct wf_welcome *ret_welcome)
@@ -180,6 +253,7 @@ int wf_link_join(int board_fd, size_t board_bytes, int event_fd, struct wf_welco
 	calls = c[0];
 	notes = n[0];
 	close(door);
+	seat_door = -1;
 	return 0;
 }
 
@@ -300,6 +374,48 @@ int wf_link_at(const char *at)
 	return r < 0 ? r : answer.result;
 }
 
+int wf_link_dir(const void *msg, size_t len)
+{
+	struct wf_frame_dir frame;      /* on the stack: any thread may be here */
+	struct wf_frame_answer answer;
+	int r;
+
+	if (len > sizeof(frame.msg))
+		return -EMSGSIZE;
+	frame.what = WF_CALL_DIR;
+	frame.reserved = 0;
+	memcpy(frame.msg, msg, len);
+	r = call_apart(&frame, offsetof(struct wf_frame_dir, msg) + len, &answer, sizeof(answer));
+	return r < 0 ? r : answer.result;
+}
+
+int wf_link_launch(uint32_t name, const void *spec, size_t len)
+{
+	struct wf_frame_launch *frame = len <= sizeof(frame->spec) ? malloc(sizeof(*frame)) : NULL;
+	struct wf_frame_answer answer;
+	int r;
+
+	if (!frame)
+		return weft_fail(-ENOMEM, "no memory to ask the agent");
+	frame->what = WF_CALL_LAUNCH;
+	frame->name = name;
+	memcpy(frame->spec, spec, len);
+	r = call_apart(frame, offsetof(struct wf_frame_launch, spec) + len, &answer, sizeof(answer));
+	free(frame);
+	return r < 0 ? r : answer.result;
+}
+
+int wf_link_kill(uint32_t process, int sig)
+{
+	struct wf_frame_kill frame = { .what = WF_CALL_KILL, .process = process, .sig = sig };
+	struct wf_frame_answer answer;
+	int r = call_apart(&frame, sizeof(frame), &answer, sizeof(answer));
+
+	if (r == 0 && answer.result < 0)
+		return weft_fail(answer.result, "signal %d to process %u: %s", sig, process, strerror(-answer.result));
+	return r;
+}
+
 static int ask_where(uint32_t process, struct wf_frame_where *ret_where)
 {
 	struct wf_frame_call frame = { .what = WF_CALL_WHERE, .process = process };
@@ -363,25 +479,30 @@ int wf_link_fd(void)
 	return notes;
 }
 
-int wf_link_next(struct wf_note *ret_note)
+int wf_link_next(struct wf_note *ret_note, const void **ret_msg, size_t *ret_len)
 {
 	static int tries;               /* [listener] in a row that found no memory */
-	struct wf_note note;
+	static struct {
+		struct wf_note note;
+		unsigned char msg[WF_DIR_ROOM];
+	} letter;                       /* [listener] */
 	struct wf_parcel parcel;
 	ssize_t n;
 
 	if (notes < 0)
 		return gone();
-	n = wf_parcel_recv(notes, &note, sizeof(note), &parcel, MSG_DONTWAIT);
+	n = wf_parcel_recv(notes, &letter, sizeof(letter), &parcel, MSG_DONTWAIT);
 	wf_parcel_drop(&parcel);
 	tries = passes(n) && n != -EAGAIN ? tries + 1 : 0;
 	if (tries)
 		wf_nap(WEFT_MS);        /* it can be read all the same: who waits for that comes back at once */
 	if (n == -EAGAIN || (tries && tries < MOST_TRIES))
 		return 0;
-	if (n != (ssize_t)sizeof(note) || parcel.cut)
+	if (n < (ssize_t)sizeof(letter.note) || parcel.cut || (n > (ssize_t)sizeof(letter.note) && letter.note.what != WF_NOTE_DIR && letter.note.what != WF_NOTE_LAUNCH))
 		return gone();
-	*ret_note = note;
+	*ret_note = letter.note;
+	*ret_msg = letter.msg;
+	*ret_len = (size_t)n - sizeof(letter.note);
 	return 1;
 }
 

@@ -24,7 +24,7 @@ struct wf_welcome {
 	struct wf_key key;              /* the caller's to wipe */
 };
 
-enum { WF_NOTE_JOINED = 1, WF_NOTE_MEET, WF_NOTE_DEAD, WF_NOTE_SETTLED };
+enum { WF_NOTE_JOINED = 1, WF_NOTE_MEET, WF_NOTE_DEAD, WF_NOTE_SETTLED, WF_NOTE_DIR, WF_NOTE_DIR_MOVING, WF_NOTE_DIR_LOST, WF_NOTE_LAUNCH };
 
 struct wf_note {
 	uint32_t what;
@@ -35,6 +35,10 @@ struct wf_note {
 
 /* [one thread] True: an agent started this process (or an ancestor of it), and nobody else has joined in its place yet. *@ret_base: the number before that of rank 0. */
 bool wf_link_offered(uint32_t *ret_base);
+
+/* [one thread] Comes to the agent at @url (url.h) by itself, for the place of @rank or, UINT32_MAX, any: from then on this process is offered a place as if it had been started by it. 0; -EINVAL: no url; -EACCES: refused;
+ * -ECONNREFUSED: nobody is there; -EOPNOTSUPP: not from another host yet. */
+int wf_link_visit(const char *url, uint32_t rank, uint32_t *ret_process, uint32_t *ret_base, uint32_t *ret_count);
 
 /* [one thread] Joins with this process's board (@board_fd) and the descriptor that wakes it (@event_fd, an eventfd). The descriptors stay the
  * caller's. 0; -EACCES: refused, the words say why; -ECONNRESET: no agent answers. */
@@ -58,6 +62,9 @@ int wf_link_where(uint32_t process, char *ret_at, size_t n);
 
 /* The same of all from @process to *@ret_last. 1, 0 or -ESRCH. */
 int wf_link_near(uint32_t process, uint32_t *ret_last);
+int wf_link_dir(const void *msg, size_t len);           /* something for the directory */
+int wf_link_launch(uint32_t name, const void *spec, size_t len);         /* launch.h; WF_NOTE_LAUNCH tells of it under @name */
+int wf_link_kill(uint32_t process, int sig);            /* a signal; -ESRCH, -EINVAL, -EPERM */
 int wf_link_bye(void);                                  /* I leave; after this only closing */
 
 /* [any] The agent is to end the whole job, with exit code @code and the words @why. 0: it has been told, and kills; or it could not be told until @until:
@@ -66,7 +73,7 @@ int wf_link_abort(int code, const char *why, weft_time until);
 
 /* [listener] Notices: what to poll for reading; the next one: 1, 0: none now, -ECONNRESET: the agent is gone. */
 int wf_link_fd(void);
-int wf_link_next(struct wf_note *ret_note);
+int wf_link_next(struct wf_note *ret_note, const void **ret_msg, size_t *ret_len);      /* DIR: *ret_msg holds until the next call */
 
 void wf_link_close(void);       /* after bye: descriptors only */
 

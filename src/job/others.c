@@ -11,13 +11,17 @@
 #include "base/fence.h"
 #include "base/log.h"
 #include "base/park.h"
+#include "dir/link.h"
+#include "job/born.h"
 #include "job/frames.h"
 #include "job/link.h"
+#include "job/spawn.h"
 #include "mem/segment.h"
 #include "mem/share.h"
 #include "net/local/board.h"
 #include "port/host.h"
 #include "port/listener.h"
+#include "port/table.h"
 #include "secure/chain.h"
 #include "wire/wire.h"
 
@@ -25,6 +29,7 @@
 
 static int event_fd = -1;
 static bool was_in;             /* a place is taken once */
+static bool guest;              /* came to the job by itself, and does not end with it */
 static const struct wf_wire_self *agent;        /* NULL: this process is none */
 static char *agent_at;
 static size_t agent_at_room;
@@ -44,7 +49,7 @@ static int number(const char *name, uint32_t least, uint32_t most, uint32_t *ret
 	return 0;
 }
 
-int wf_others_offered(uint32_t *ret_process, uint32_t *ret_base, uint32_t *ret_count)
+int wf_others_offered(const char *url, uint32_t *ret_process, uint32_t *ret_base, uint32_t *ret_count)
 {
 	uint32_t rank, base;
 
@@ -56,8 +61,14 @@ int wf_others_offered(uint32_t *ret_process, uint32_t *ret_base, uint32_t *ret_c
 	}
 	if (was_in)
 		return weft_fail(-EACCES, "this process has left its job, and cannot come back");
+	if (url) {
+		int r = wf_link_visit(url, UINT32_MAX, ret_process, ret_base, ret_count);
+
+		guest = r == 0;
+		return r < 0 ? r : 1;
+	}
 	if (!wf_link_offered(&base))
-		return 0;
+		return wf_born(ret_process, ret_base, ret_count);
 	if (base >= WF_AGENTS || number("WEFT_SIZE", 1, WF_AGENTS - 1 - base, ret_count) < 0 || number("WEFT_RANK", 0, *ret_count - 1, &rank) < 0)
 		return weft_fail(-EACCES, "WEFT_AGENT is set, but WEFT_RANK and WEFT_SIZE make no sense");
 	*ret_base = base;
@@ -113,6 +124,18 @@ void wf_others_agent(const struct wf_wire_self *self, char *ret_at, size_t n)
 	agent_at_room = n;
 }
 
+bool wf_others_listed(void)
+{
+	return !agent;
+}
+
+const struct wf_dir_link *wf_others_dir(void)
+{
+	static const struct wf_dir_link link = { .send = wf_link_dir };
+
+	return &link;
+}
+
 static int agents_only(uint32_t process)
 {
 	return process >= WF_AGENTS ? 0 : -ESRCH;
@@ -161,12 +184,30 @@ static void say_acted(uint32_t process)
 		wf_log(WF_WARN, "no memory to tell the agent that the end of process %u was acted on", process);
 }
 
+/* A guest's job is over: nobody of it is there any more. */
+static void all_gone(void)
+{
+	wf_listener_unnoticed();
+	wf_dir_lost();
+	wf_spawns_close();
+	for (uint32_t i = 1; i < WF_AGENTS; i++) {
+		if (i == wf_process_id >> 32)
+			continue;
+		if (atomic_load_explicit(&wf_whereabouts[i], memory_order_relaxed) == WF_OFF_HOST)
+			wf_wire_dead(i);
+		else if (wf_peer_at(i))
+			wf_host_dead(i);
+	}
+}
+
 static void notices(void)
 {
 	struct wf_note note;
+	const void *msg;
+	size_t len;
 	int r;
 
-	while ((r = wf_link_next(&note)) == 1) {
+	while ((r = wf_link_next(&note, &msg, &len)) == 1) {
 		switch (note.what) {
 		case WF_NOTE_JOINED:
 		case WF_NOTE_MEET:
@@ -187,9 +228,26 @@ static void notices(void)
 		case WF_NOTE_SETTLED:
 			wf_host_settled(note.process);
 			break;
+		case WF_NOTE_DIR:
+			wf_dir_take(msg, len);
+			break;
+		case WF_NOTE_DIR_MOVING:
+			wf_dir_moving();
+			break;
+		case WF_NOTE_DIR_LOST:
+			wf_dir_lost();
+			break;
+		case WF_NOTE_LAUNCH:
+			wf_spawn_news(msg, len);
+			break;
 		default:
 			break;
 		}
+	}
+	if (r < 0 && guest) {
+		wf_log(WF_WARN, "the job has ended, and this process is alone");
+		all_gone();
+		return;
 	}
 	/* Nothing of a job outlives its agent: without it nobody would know of deaths, nor clean up. */
 	if (r < 0) {

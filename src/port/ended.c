@@ -8,6 +8,7 @@
 
 #include "port/deliver.h"
 #include "port/open.h"
+#include "port/publish.h"
 #include "port/recv.h"
 #include "port/request.h"
 #include "port/tell.h"
@@ -181,6 +182,7 @@ static void ended(struct ending x)
 
 void wf_id_ended(weft_id id, bool watched)
 {
+	wf_publish_ended(id);
 	if (watched || atomic_load_explicit(&wf_ports_with_members, memory_order_relaxed))
 		ended((struct ending){ .id = id, .mask = UINT64_MAX });
 }

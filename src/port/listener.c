@@ -64,6 +64,11 @@ int wf_listener_far(int event_fd, int notices_fd, void (*notices)(void))
 	return wf_listener_start();
 }
 
+void wf_listener_unnoticed(void)
+{
+	far.notices_fd = -1;
+}
+
 /* Sleeps until rung, noticed, or @next. */
 static void sleep_far(weft_time next)
 {

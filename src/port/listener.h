@@ -10,6 +10,7 @@ extern struct wf_parker wf_listener_parker;     /* named as sleeper by the ports
 int wf_listener_start(void);            /* 0 or why there is no thread */
 /* [one thread, before it starts] There are other processes: it also wakes by @event_fd, and calls @notices when @notices_fd is readable. */
 int wf_listener_far(int event_fd, int notices_fd, void (*notices)(void));
+void wf_listener_unnoticed(void);        /* [listener] no notices will come any more */
 void wf_listener_stop(void);            /* [weft_fini] joins it */
 void wf_listener_wake(void);
 void wf_listener_ring(struct weft_port *p);     /* [any] something arrived at @p */

@@ -9,6 +9,7 @@
 #include "port/inway.h"
 #include "port/op.h"
 #include "port/proto.h"
+#include "port/publish.h"
 #include "port/route.h"
 #include "port/self.h"
 #include "port/table.h"
@@ -256,8 +257,10 @@ int weft_port_open(const struct weft_port_opts *theirs, struct weft_port **ret_p
 	dress(p, &o, members);
 	wf_inways_opened(p);
 	wf_self.owns += !p->shared;
-	if (!context)
+	if (!context) {
 		wf_slot_set(id, p);
+		wf_publish_named(id, false, o.name);
+	}
 	*ret_port = p;
 	return 0;
 }

@@ -112,6 +112,7 @@ struct weft_req {
 		struct wf_push *push;           /* send announced to another process (push.h) */
 		struct wf_departure *away;      /* send to another host, WF_MSG_WIRE (wire/depart.c) */
 		struct wf_standin *stands;      /* send that stands for one of another host, WF_MSG_STANDS (wire/arrive.c) */
+		struct wf_source *source;       /* of the program's own: who tells it again and again (tell.h) */
 	};
 	struct weft_req *carrier;               /* told: what carries the end, if this must live on */
 	void *head_out;                         /* receive: where the header goes */

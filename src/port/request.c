@@ -171,6 +171,10 @@ void wf_req_end_locked(struct weft_req *r, int err)
 {
 	struct weft_port *limiter = limiter_of(r);
 
+	if (wf_unlikely(r->what == WF_USER && r->source)) {
+		r->source->ended(r->source);
+		r->source = NULL;
+	}
 	if (wf_unlikely(r->what == WF_SEND && r->a.flags & WF_MSG_TICKET)) {
 		wf_far_answer(r, err);
 		return;

@@ -8,12 +8,15 @@
 #include <string.h>
 #include <weft/id.h>
 
+#include "base/clock.h"
 #include "port/context.h"
 #include "port/open.h"
+#include "port/publish.h"
 #include "port/table.h"
 #include "port/way.h"
 
 _Thread_local struct wf_self wf_self;
+const struct wf_publisher *_Atomic wf_publisher;
 
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
@@ -38,7 +41,19 @@ static struct weft_port *owned_port(void)
 	return p;
 }
 
-static void leave(void)
+/* A port is closed by one: by its thread, or by who leaves the job for all. Each says so first and looks then, in one order of all four (seq_cst): so the
+ * thread sees that all leave, and leaves its ports alone, or who leaves for all sees the thread, and waits until it has done. */
+static _Atomic bool all_leave;
+static _Atomic uint32_t leavers;
+
+void wf_selves_leave(bool begin)
+{
+	atomic_store(&all_leave, begin);
+	while (begin && atomic_load(&leavers))
+		wf_nap(10000);
+}
+
+static void close_own(void)
 {
 	struct weft_port *p;
 
@@ -46,8 +61,16 @@ static void leave(void)
 		wf_port_end(p, WEFT_NOW);
 	while (wf_self.owns && (p = owned_port()) != NULL)
 		wf_port_end(p, WEFT_NOW);
-	wf_self.owns = 0;
 	wf_port_end(wf_self.port, WEFT_NOW);
+}
+
+static void leave(void)
+{
+	atomic_fetch_add(&leavers, 1);
+	if (!atomic_load(&all_leave) && atomic_load_explicit(&wf_self.port->id, memory_order_relaxed) == wf_self.id)
+		close_own();
+	atomic_fetch_sub(&leavers, 1);
+	wf_self.owns = 0;
 	wf_self.port = NULL;
 	wf_self.id = 0;
 }
@@ -98,6 +121,7 @@ int wf_join_as(const char *name)
 	wf_self.port = p;
 	wf_self.id = id;
 	wf_slot_set(id, p);
+	wf_publish_named(id, true, name);
 	return 0;
 }
 

@@ -43,6 +43,9 @@ extern _Thread_local struct wf_self wf_self;
 int wf_join(void);                      /* the slow way of wf_enter */
 int wf_join_as(const char *name);
 
+/* [one thread] The process leaves: from now on threads that end do not close their ports; those that are at it have done. False: it may be joined again. */
+void wf_selves_leave(bool begin);
+
 /* Whether the door of @p is this thread's: its own port, or one that it opened. relaxed: nobody sets it to our id but we. A thread that has not
  * joined has id 0, and is nobody's keeper. */
 static inline bool wf_port_mine(struct weft_port *p)

@@ -9,6 +9,7 @@
 #include "net/local/peer.h"
 #include "peer/remote.h"
 #include "port/budget.h"
+#include "port/publish.h"
 #include "port/deliver.h"
 #include "port/listener.h"
 #include "port/sample.h"
@@ -77,6 +78,7 @@ int weft_stats_get(const struct weft_port *port, struct weft_stats *ret_stats)
 		s.wakes += gone.wakes;
 		s.ready_missed += gone.ready_missed;
 		s.unexpected_bytes = atomic_load_explicit(&wf_budget.used, memory_order_relaxed);
+		s.dir_messages = wf_publisher_messages();
 	}
 	size = ret_stats->size < sizeof(s) ? ret_stats->size : (uint32_t)sizeof(s);
 	s.size = ret_stats->size;

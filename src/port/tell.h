@@ -7,6 +7,11 @@
 /* [any; a port's lock may be held] The end in r->st goes to r->queue or r->done; r is then theirs. */
 void wf_tell(struct weft_req *r);
 
+/* What tells a request of the program's own (WF_USER) again and again, by wf_req_repeat_locked: r->source. */
+struct wf_source {
+	void (*ended)(struct wf_source *s);     /* [wf_user_lock is held] the request ends, by whomever: it is not to be looked at any more */
+};
+
 /* An event of a port: @done(@st) as a callback. Nothing if memory is short: counters tell it too. */
 void wf_tell_event(weft_done_fn done, const struct weft_status *st);
 

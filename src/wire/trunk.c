@@ -93,8 +93,10 @@ static bool place(struct wf_trunk *t)
 	if (wf_host_addr(t->process, &addr) < 0)
 		return false;
 	wf_lock(&make_lock);
-	t->addr = addr;
-	atomic_store_explicit(&t->placed, true, memory_order_release);
+	if (!atomic_load_explicit(&t->placed, memory_order_relaxed)) {  /* another may have been first, and use it */
+		t->addr = addr;
+		atomic_store_explicit(&t->placed, true, memory_order_release);
+	}
 	wf_unlock(&make_lock);
 	return true;
 }

@@ -311,4 +311,36 @@ TEST(ten_thousand_threads_each_with_a_port_exchange_messages)
 	free(ids);
 }
 
+static _Atomic int in_line, gun;
+
+static void *ends_soon(void *arg)
+{
+	weft_self();
+	atomic_fetch_add(&in_line, 1);
+	while (!atomic_load(&gun))
+		continue;
+	for (volatile int i = 0; i < (int)(intptr_t)arg * 700; i++)
+		continue;
+	return NULL;
+}
+
+TEST(threads_may_end_while_the_process_leaves)
+{
+	for (unsigned round = 0; round < test_scaled(1000); round++) {
+		pthread_t thread[3];
+
+		job_begin(0);
+		atomic_store(&in_line, 0);
+		atomic_store(&gun, 0);
+		for (intptr_t i = 0; i < 3; i++)
+			MUST(pthread_create(&thread[i], NULL, ends_soon, (void *)i) == 0);
+		while (atomic_load(&in_line) < 3)
+			sched_yield();
+		atomic_store(&gun, 1);
+		CHECK_OK(weft_fini(SOON));
+		for (int i = 0; i < 3; i++)
+			thread_join(thread[i]);
+	}
+}
+
 TEST_MAIN

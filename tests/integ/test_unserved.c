@@ -19,9 +19,9 @@
 
 static int hooks; /* stands for a struct weft_task_hooks, which nobody reads */
 
-TEST(joining_another_job_by_url_is_not_served)
+TEST(joining_a_job_of_another_host_by_url_is_not_served)
 {
-	UNSERVED("join", weft_init(WEFT(init_opts, .join = "weft://somewhere")));
+	UNSERVED("join", weft_init(WEFT(init_opts, .join = "weft://somewhere:7700/00112233445566778899aabbccddeeff")));
 	CHECK_EQ(weft_fini(WEFT_NOW), -ENOTCONN);
 }
 

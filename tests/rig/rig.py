@@ -73,26 +73,33 @@ def in_host(i, *command):
     return ["ip", "netns", "exec", host(i), *command]
 
 
-def rig():
-    """The hosts, made once."""
-    if made:
+def add_host(i):
+    must(ip("netns", "add", host(i)))
+    made.append(host(i))
+    must(ip("link", "set", "lo", "up", of=host(i)))
+    must(ip("link", "add", "eth0", "netns", host(i), "type", "veth", "peer", "name", f"v{i}", "netns", MARK + "b"))
+    must(ip("link", "set", f"v{i}", "master", "bridge0", "up", of=MARK + "b"))
+    must(ip("addr", "add", f"{address(i)}/24", "dev", "eth0", of=host(i)))
+    must(ip("addr", "add", f"fd77::{i + 1}/64", "dev", "eth0", "nodad", of=host(i)))
+    must(ip("link", "set", "eth0", "up", of=host(i)))
+
+
+def rig(hosts=HOSTS):
+    """The hosts, each made once."""
+    if len(made) > max(hosts, HOSTS):
         return
     if os.getuid() != 0 or not shutil.which("ip"):
         raise Skipped("needs root and ip")
-    sweep()
     try:
-        for name in [MARK + "b", *(host(i) for i in range(HOSTS))]:
-            must(ip("netns", "add", name))
-            made.append(name)
-            must(ip("link", "set", "lo", "up", of=name))
-        must(ip("link", "add", "name", "bridge0", "type", "bridge", of=MARK + "b"))
-        must(ip("link", "set", "bridge0", "up", of=MARK + "b"))
-        for i in range(HOSTS):
-            must(ip("link", "add", "eth0", "netns", host(i), "type", "veth", "peer", "name", f"v{i}", "netns", MARK + "b"))
-            must(ip("link", "set", f"v{i}", "master", "bridge0", "up", of=MARK + "b"))
-            must(ip("addr", "add", f"{address(i)}/24", "dev", "eth0", of=host(i)))
-            must(ip("addr", "add", f"fd77::{i + 1}/64", "dev", "eth0", "nodad", of=host(i)))
-            must(ip("link", "set", "eth0", "up", of=host(i)))
+        if not made:
+            sweep()
+            must(ip("netns", "add", MARK + "b"))
+            made.append(MARK + "b")
+            must(ip("link", "set", "lo", "up", of=MARK + "b"))
+            must(ip("link", "add", "name", "bridge0", "type", "bridge", of=MARK + "b"))
+            must(ip("link", "set", "bridge0", "up", of=MARK + "b"))
+        for i in range(len(made) - 1, max(hosts, HOSTS)):
+            add_host(i)
     except Skipped:
         unmake()
         raise

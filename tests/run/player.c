@@ -123,7 +123,9 @@ static void do_meet(unsigned p)
 static int look(void)
 {
 	struct wf_note n;
-	int r = wf_link_next(&n);
+	const void *msg;
+	size_t len;
+	int r = wf_link_next(&n, &msg, &len);
 
 	if (r < 0)
 		tell("end");

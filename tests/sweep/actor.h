@@ -12,6 +12,7 @@
 #define SMALL 8
 #define MEDIUM 1000
 #define LARGE 40000                     /* some chunks of a pipe */
+#define SHARED 9000                     /* read where it lies; by a copy that steps byte by byte on some CPUs */
 #define BUFFER 4096
 #define BUFFERS 8                       /* one chain of returns */
 #define CELLS 256                       /* of a mailbox */

@@ -233,9 +233,9 @@ static void post_send(size_t len, uint32_t flags)
 
 static void send_shared(void)
 {
-	kept[0] = filled(LARGE, now.round);
+	kept[0] = filled(SHARED, now.round);
 	if (kept[0])
-		post(WEFT(op, .peer = victim, .tag = TAG, .data = kept[0]->data, .len = LARGE));
+		post(WEFT(op, .peer = victim, .tag = TAG, .data = kept[0]->data, .len = SHARED));
 }
 
 static void send_buffers(unsigned n)
@@ -274,9 +274,11 @@ static void set_first(void)
 		break;
 	case ACT_large_send:
 	case ACT_first_large_send:
+		post_receive(NULL, victim, LARGE, 0);
+		break;
 	case ACT_shared_send:
 	case ACT_first_shared_send:
-		post_receive(NULL, victim, LARGE, 0);
+		post_receive(NULL, victim, SHARED, 0);
 		break;
 	case ACT_buffer_send:
 	case ACT_lend:

@@ -78,7 +78,7 @@ void victim_set(void)
 	case ACT_shared_send:
 	case ACT_first_shared_send:
 	case ACT_shared_cancel:
-		kept[0] = filled(LARGE, now.round);
+		kept[0] = filled(SHARED, now.round);
 		break;
 	case ACT_full_mailbox:
 		set_many();
@@ -124,7 +124,7 @@ static int act(weft_time until, struct weft_status *ret_st)
 		return weft_send(NULL, other, TAG, bytes, LARGE, until);
 	case ACT_shared_send:
 	case ACT_first_shared_send:
-		return weft_send(NULL, other, TAG, kept[0]->data, LARGE, until);
+		return weft_send(NULL, other, TAG, kept[0]->data, SHARED, until);
 	case ACT_sync_send:
 		r = weft_send_post(NULL, WEFT(op, .peer = other, .tag = TAG, .data = bytes, .len = SMALL, .flags = WEFT_SYNC), &req);
 		return r < 0 ? r : weft_req_wait(&req, until, NULL);
@@ -148,7 +148,8 @@ static int act(weft_time until, struct weft_status *ret_st)
 		return send_many(BEFORE, MANY);
 	case ACT_cancel:
 	case ACT_shared_cancel:
-		r = weft_send_post(NULL, WEFT(op, .peer = other, .tag = TAG, .data = now.act == ACT_cancel ? bytes : kept[0]->data, .len = LARGE,
+		r = weft_send_post(NULL, WEFT(op, .peer = other, .tag = TAG, .data = now.act == ACT_cancel ? bytes : kept[0]->data,
+					      .len = now.act == ACT_cancel ? LARGE : SHARED,
 					      .flags = WEFT_SYNC), &req);
 		if (r == 0)
 			r = weft_req_cancel(req);
@@ -211,7 +212,7 @@ static void look(int r, const struct weft_status *st)
 		break;
 	case ACT_large_receive:
 	case ACT_shared_receive:
-		CHECK_BYTES(room, st->len, LARGE, now.round);
+		CHECK_BYTES(room, st->len, now.act == ACT_shared_receive ? SHARED : LARGE, now.round);
 		break;
 	case ACT_buffer_receive:
 	case ACT_first_buffer:

@@ -109,7 +109,7 @@ TEST(a_value_that_is_refused_changes_neither_value_nor_origin)
 
 TEST(every_knob_and_what_weft_sets_itself_is_known)
 {
-	CHECK_EQ(strangers(WITH("WEFT_RANK=0", "WEFT_SIZE=1", "WEFT_AGENT=3:4", "WEFT_APPNUM=0", "WEFT_CORES=2", "WEFT_HOSTS=", "WEFT_KEY=x", "WEFT_PORTS=1",
+	CHECK_EQ(strangers(WITH("WEFT_RANK=0", "WEFT_SIZE=1", "WEFT_AGENT=3:4", "WEFT_APPNUM=0", "WEFT_CORES=2", "WEFT_ATTRS=", "WEFT_JOIN=x", "WEFT_URL=1",
 				"WEFT_HOST=1", "WEFT_CC=gcc", "WEFT_CXX", "PATH=/bin", "weft_x=1", "WEFTX=1")), 0);
 	for (int i = 0; i < WF_KNOBS; i++) {
 		char variable[WF_VARIABLE];

@@ -23,15 +23,19 @@ static const char usage[] =
 	"of the whole job:\n"
 	"  -genv NAME VALUE           put this into the environment of all\n"
 	"  -genvall, -genvnone, -genvlist A,B   of the environment here they get all (the default), nothing, A and B\n"
-	"  -host LIST, -hostfile FILE these hosts: this one only, for now\n"
+	"  -host LIST, -hostfile FILE on these hosts, NAME:SLOTS each\n"
+	"  --launcher WORDS           what starts a command on {host} (ssh -o BatchMode=yes {host})\n"
+	"  --map-by node              one to each host in turn (fill a host, then the next)\n"
+	"  --bind-to WHAT             none, core, numa or socket (none)\n"
+	"  --oversubscribe            more processes than the hosts have slots\n"
 	"  -l, -prepend-rank, --tag-output      put [rank] before every line of output\n"
 	"  --timeout S                end it after S seconds\n"
 	"  --kill-on-fail             end it when a process fails (the others go on)\n"
 	"  -v, --verbose              say who joins, leaves and ends\n"
 	"  --version, --help\n"
-	"accepted, without effect: --oversubscribe, --allow-run-as-root, --bind-to X, --map-by X, --rank-by X, -ppn N, --mca NAME VALUE\n";
+	"accepted, without effect: --allow-run-as-root, other words of --map-by and --bind-to, --rank-by X, -ppn N, --mca NAME VALUE\n";
 
-enum what { COUNT, ENV, EXPORT, WDIR, GENV, GENVALL, GENVNONE, GENVLIST, HOSTS, HOSTFILE, JOB_FLAG, JOB_VALUE, VERSION, HELP, IGNORED };
+enum what { COUNT, ENV, EXPORT, WDIR, GENV, GENVALL, GENVNONE, GENVLIST, HOSTS, HOSTFILE, JOB_FLAG, JOB_VALUE, BIND, MAP_BY, VERSION, HELP, IGNORED };
 
 static const struct option {
 	const char *name;
@@ -57,9 +61,11 @@ static const struct option {
 	{ "v", JOB_FLAG, 0, "--verbose" }, { "verbose", JOB_FLAG, 0, "--verbose" },
 	{ "version", VERSION, 0, NULL }, { "V", VERSION, 0, NULL },
 	{ "help", HELP, 0, NULL }, { "h", HELP, 0, NULL },
-	{ "oversubscribe", IGNORED, 0, NULL },
+	{ "oversubscribe", JOB_FLAG, 0, "--oversubscribe" },
+	{ "launcher", JOB_VALUE, 1, "--launcher" }, { "silence", JOB_VALUE, 1, "--silence" },
+	{ "by-node", JOB_FLAG, 0, "--by-node" }, { "map", JOB_FLAG, 0, "--map" },
 	{ "allow-run-as-root", IGNORED, 0, NULL },
-	{ "bind-to", IGNORED, 1, NULL }, { "map-by", IGNORED, 1, NULL }, { "rank-by", IGNORED, 1, NULL },
+	{ "bind-to", BIND, 1, NULL }, { "map-by", MAP_BY, 1, NULL }, { "rank-by", IGNORED, 1, NULL },
 	{ "ppn", IGNORED, 1, NULL },
 	{ "mca", IGNORED, 2, NULL },
 };
@@ -139,50 +145,66 @@ static bool is_here(const char *name, size_t len)
 	return len && same(name, label < len ? label : len, own, strcspn(own, "."));
 }
 
-/* One host; behind it may stand :N, which says no more than -n does. */
-static void host_check(const char *text, size_t len)
+/* One host of a list; behind it may stand :N. */
+static bool host_is_here(const char *text, size_t len)
 {
 	size_t name = len;
 
 	if (is_here(text, len))
-		return;
+		return true;
 	while (name && text[name - 1] >= '0' && text[name - 1] <= '9')
 		name--;
-	if (name && text[name - 1] == ':')
-		len = name - 1;
-	if (!is_here(text, len))
-		fail(CODE_USAGE, "%.*s is another host: those are not started from here yet; run `weft run --hosts` on each of them (man 1 weft)",
-		     (int)len, text);
+	return name && text[name - 1] == ':' && is_here(text, name - 1);
 }
 
-static void hosts_check(const char *list)
+/* Of a job on this host alone the list says no more than -n does; else it is weft run's to read. */
+static void hosts_take(const char *list)
 {
-	for (;;) {
-		size_t len = strcspn(list, ",");
+	bool here = true;
 
-		if (len)
-			host_check(list, len);
-		if (!list[len])
-			return;
-		list += len + 1;
+	for (const char *at = list; here && *at; at += strspn(at, ",")) {
+		size_t len = strcspn(at, ",");
+
+		here = host_is_here(at, len);
+		at += len;
 	}
+	if (here && *list)
+		return;
+	add(&job, "--hosts");
+	add(&job, list);
 }
 
-static void hostfile_check(const char *path)
+static void hostfile_take(const char *path)
 {
 	FILE *f = fopen(path, "r");
 	char line[1024];
+	bool here = true;
 
 	if (!f)
 		fail(CODE_USAGE, "%s: %s", path, strerror(errno));
-	while (fgets(line, sizeof(line), f)) {
+	while (here && fgets(line, sizeof(line), f)) {
 		char *name = line + strspn(line, " \t");
 		size_t len = strcspn(name, " \t\n#");
 
-		if (len)
-			host_check(name, len);
+		here = !len || host_is_here(name, len);
 	}
 	fclose(f);
+	if (here)
+		return;
+	add(&job, "--hostfile");
+	add(&job, path);
+}
+
+/* What each process is to have for itself; what weft run has no word for is no reason not to start. */
+static void bind_take(const char *what)
+{
+	static const char *const names[] = { "none", "core", "numa", "socket" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(what, names[i])) {
+			add(&job, "--bind");
+			add(&job, what);
+		}
 }
 
 /* Options */
@@ -291,10 +313,10 @@ static void act(const struct option *o, char **values)
 		keep(values[0]);
 		break;
 	case HOSTS:
-		hosts_check(values[0]);
+		hosts_take(values[0]);
 		break;
 	case HOSTFILE:
-		hostfile_check(values[0]);
+		hostfile_take(values[0]);
 		break;
 	case JOB_VALUE:
 		timed |= !strcmp(o->name, "timeout");
@@ -310,6 +332,13 @@ static void act(const struct option *o, char **values)
 	case HELP:
 		fputs(usage, stdout);
 		exit(0);
+	case BIND:
+		bind_take(values[0]);
+		break;
+	case MAP_BY:
+		if (!strcmp(values[0], "node"))
+			add(&job, "--by-node");
+		break;
 	case IGNORED:
 		break;
 	}
