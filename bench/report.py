@@ -356,6 +356,14 @@ def print_beside(s, names, say):
         for series in ("raw/process", "weft/joined", "weft/idle", "weft/idle-pss"):
             if median(series, "bytes", 0):
                 say(f"info rss-idle {series}: {median(series, 'bytes', 0) / MIB:.2f} MiB")
+    if "directory" in names:
+        for metric, what in (("register/s", "registrations"), ("get/s", "look-ups by id"), ("name/s", "by name"), ("path/s", "by path"), ("group/s", "by place in a group"),
+                             ("query/s", "queries with 100 hits"), ("event/s", "events to watchers"), ("leave/s", "leavings")):
+            if median("dir", metric, 100000):
+                say(f"info directory, {what}: {number(median('dir', metric, 1000) / 1000)} thousand/s with 1,000 threads in it, "
+                    f"{number(median('dir', metric, 100000) / 1000)} with 100,000")
+        if median("dir", "bytes", 100000):
+            say(f"info directory, memory: {number(median('dir', 'bytes', 100000))} B for each of 100,000")
     if "senders" in names:
         for n in (2, 4, 8):
             share(f"weft/senders-{n}", "rate", 8, "thousand/s")

@@ -153,7 +153,7 @@ void guest_knocks(struct agent *a, uint32_t slot)
 		return;
 	}
 	guests[slot].knocked = true;
-	numbers_ask(a, ticket_of(slot), 1);
+	launch_guest(a, ticket_of(slot));
 }
 
 void guest_number(struct agent *a, uint32_t ticket, uint32_t base)
@@ -172,7 +172,6 @@ void guest_number(struct agent *a, uint32_t ticket, uint32_t base)
 		send_away(slot, "no memory");
 		return;
 	}
-	mesh_planned(a, base + 1);
 	if (!sit(a, slot, p))
 		news_gone(a, p, STATUS_UNKNOWN, false);
 }

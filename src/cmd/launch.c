@@ -24,6 +24,7 @@ struct launch {
 	uint32_t *hosts;                /* of each process */
 	bool knows[HOSTLIST_HOSTS];     /* the plan */
 	bool begun;
+	bool guest;                     /* one process, which is there already */
 };
 
 static struct launch *launches;
@@ -55,10 +56,27 @@ static void tell(struct agent *a, struct launch *l, uint32_t number, int err, bo
 		news_letter(a, a->numbered[l->by], WF_NOTE_LAUNCH, room, b.at);
 }
 
+static void guest_refused(struct agent *a, struct launch *l)
+{
+	struct launch **at = &launches;
+
+	while (*at != l)
+		at = &(*at)->next;
+	*at = l->next;
+	guest_number(a, l->ticket, 0);
+	free(l->hosts);
+	free(l);
+}
+
 /* None of it starts. */
 static void refuse(struct agent *a, struct launch *l, int err, const char *words)
 {
 	uint32_t base = l->base;
+
+	if (l->guest) {
+		guest_refused(a, l);
+		return;
+	}
 
 	for (uint32_t i = 1; i <= l->count; i++) {
 		l->base = 0;
@@ -139,6 +157,26 @@ void launch_asked(struct agent *a, struct place *by, uint32_t name, const void *
 		refuse(a, l, -ENOENT, "no such host is in the job");
 	else
 		numbers_ask(a, l->ticket, l->count);
+}
+
+void launch_guest(struct agent *a, uint32_t ticket)
+{
+	struct launch *l = calloc(1, sizeof(*l));
+
+	if (l)
+		l->hosts = calloc(1, sizeof(*l->hosts));
+	if (!l || !l->hosts) {
+		free(l);
+		guest_number(a, ticket, 0);
+		return;
+	}
+	l->guest = true;
+	l->ticket = ticket;
+	l->count = 1;
+	l->hosts[0] = l->origin = a->run->host;
+	l->next = launches;
+	launches = l;
+	numbers_ask(a, ticket, 1);
 }
 
 /* Numbers are given once in a job's life. */
@@ -231,6 +269,10 @@ static void begin(struct agent *a, struct launch *l)
 	if (l->begun)
 		return;
 	l->begun = true;
+	if (l->guest) {
+		guest_number(a, l->ticket, l->base);
+		return;
+	}
 	room = malloc(b.n);
 	b.bytes = room;
 	if (!room) {
@@ -271,11 +313,7 @@ void launch_numbers(struct agent *a, uint32_t ticket, uint32_t base)
 
 	while (l && l->ticket != ticket)
 		l = l->next;
-	if (!l) {
-		guest_number(a, ticket, base);
-		return;
-	}
-	if (l->base || l->begun)
+	if (!l || l->base || l->begun)
 		return;
 	if (!base) {
 		refuse(a, l, -ENOBUFS, "the job has used up its numbers of processes");

@@ -30,7 +30,7 @@ void launch_start(struct agent *a, uint32_t host, struct wf_body *b);           
 void launch_news(struct agent *a, uint32_t host, struct wf_body *b);            /* of one of them */
 void launch_host_gone(struct agent *a, uint32_t host);
 
-/* A number for a process that comes by itself: told by @then. */
-void launch_number_for(struct agent *a, uint32_t guest);
+/* A number for a process that comes by itself, which every agent knows before it does: guest_number tells. */
+void launch_guest(struct agent *a, uint32_t ticket);
 
 #endif

@@ -201,20 +201,6 @@ int mesh_kill(struct agent *a, uint32_t host, uint32_t process, int sig)
 	return 0;
 }
 
-void mesh_planned(struct agent *a, uint32_t process)
-{
-	uint8_t room[MESSAGE];
-	struct wf_body b;
-
-	if (!a->run->meshed)
-		return;
-	body_begin(&b, room);
-	wf_body_u32(&b, process - 1);
-	wf_body_u32(&b, 1);
-	wf_body_u32(&b, a->run->host);
-	send_all(a, MESH_LAUNCH_PLAN, &b);
-}
-
 /* What a new one has to know of this host. */
 static void tell_all_to(struct agent *a, uint32_t host)
 {

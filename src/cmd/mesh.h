@@ -56,7 +56,6 @@ enum mesh {
 };
 void mesh_launch(struct agent *a, uint32_t host, enum mesh what, const void *bytes, size_t n);
 int mesh_kill(struct agent *a, uint32_t host, uint32_t process, int sig);       /* 0: it was told; -ESRCH: that host is not in */
-void mesh_planned(struct agent *a, uint32_t process);           /* that number is of this host: all are told */
 
 int64_t mesh_next(const struct agent *a);               /* when to look again; 0: never */
 void mesh_look(struct agent *a, int64_t now);

@@ -32,6 +32,12 @@ static void part_free(struct wf_launch_part *p)
 	free(p->env);
 }
 
+void wf_launch_free(struct wf_launch_spec *spec)
+{
+	for (uint32_t i = 0; i < WF_LAUNCH_PARTS; i++)
+		part_free(&spec->part[i]);
+}
+
 static void part_read(struct wf_body *b, struct wf_launch_part *p)
 {
 	size_t words = 0;
@@ -68,7 +74,6 @@ bool wf_launch_read(struct wf_body *b, struct wf_launch_spec *ret_spec)
 	}
 	if (wf_body_whole(b) && ret_spec->count < WF_AGENTS)
 		return true;
-	for (uint32_t i = 0; i < WF_LAUNCH_PARTS; i++)
-		part_free(&ret_spec->part[i]);
+	wf_launch_free(ret_spec);
 	return false;
 }

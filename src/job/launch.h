@@ -24,5 +24,6 @@ struct wf_launch_spec {
 void wf_launch_write(struct wf_body *b, const struct wf_launch_spec *spec);
 /* Texts lie in the body. False: nonsense, or no memory. */
 bool wf_launch_read(struct wf_body *b, struct wf_launch_spec *ret_spec);
+void wf_launch_free(struct wf_launch_spec *spec);       /* what reading has taken */
 
 #endif

@@ -253,13 +253,14 @@ FAR(a_sender_that_dies_while_its_memory_is_read_has_sent_it_whole, 2)
 	}
 }
 
-FAR(a_message_in_the_memory_of_one_that_died_before_it_was_taken_is_gone, 2)
+FAR(a_message_in_the_memory_of_one_that_died_before_it_was_taken_is_gone_or_whole, 2)
 {
 	far_join(0);
 	if (far_rank == 1) {
 		struct weft_buf *b = buffer(LARGE);
 		struct weft_req *req = NULL;
 
+		pattern_put(b->data, LARGE, 9);
 		MUST_OK(send_post(NULL, 0, far_id(0), 1, b->data, LARGE, &req));
 		ticket_of(req);
 		far_die();
@@ -269,7 +270,8 @@ FAR(a_message_in_the_memory_of_one_that_died_before_it_was_taken_is_gone, 2)
 
 		EVENTUALLY(weft_send(NULL, far_id(1), 1, got, 8, WEFT_NOW) == -ESRCH);
 		r = weft_recv(NULL, far_id(1), 1, got, LARGE, SOON, NULL);
-		CHECK(r == -ECONNRESET || r == -ESRCH);
+		/* That it is dead is seen a moment before what it had announced goes: who receives in between gets it. */
+		CHECK(r == -ECONNRESET || r == -ESRCH || (r == 0 && pattern_ok(got, LARGE, 9)));
 		free(got);
 		CHECK_OK(weft_fini(SOON));
 	}

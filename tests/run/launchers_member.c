@@ -67,7 +67,7 @@ static void play_space(void)
 	int r;
 
 	for (int round = 0; round < 3; round++) {
-		snprintf(key, sizeof(key), "a-key_that.is-as-long-as-keys-may-be.%02d", round % 100);
+		snprintf(key, sizeof(key), "a-key_that.is-as-long-as-keys-may-be.%02u", (unsigned)round % 100u);
 		value_of(space.rank, round, value);
 		must("put", wf_space_put(&space, key, value));
 		fence();
