@@ -13,7 +13,7 @@ extern "C" {
 /* A place in a program where threads may be begun from outside: @len bytes at @arg, which hold until it returns. */
 typedef void (*weft_entry_fn)(const void *arg, size_t len);
 
-enum { WEFT_SPAWN_OUTPUT = 1 };         /* their output goes to out_fd instead of where the job's goes; on this host only */
+enum { WEFT_SPAWN_OUTPUT = 1 };         /* their output goes to out_fd instead of where the job's goes; not served yet */
 
 struct weft_spawn_opts {
 	uint32_t size, flags, count;    /* count 0: 1 */
@@ -37,7 +37,7 @@ struct weft_spawn_opts {
  * Processes spawned by one call are a world of their own (weft_port_world), and part of the job: it ends when all have.
  * Returns how many started; the words say why others did not. When none did: -ENOENT: no such program, or no host fits; -EACCES, -E2BIG and what exec says; -EINVAL;
  * -ESRCH: process @in is gone; -ENOTCONN: this job has no agent; -ENOBUFS: the job has used up its numbers; -ETIMEDOUT (-EAGAIN with WEFT_NOW): not
- * answered by @until, and what starts nevertheless is ended; -EOPNOTSUPP: out_fd for another host. Threads: any; not in a callback (-EDEADLK).
+ * answered by @until, and what starts nevertheless is ended; -EOPNOTSUPP: WEFT_SPAWN_OUTPUT; -ECANCELED: this process is leaving. Threads: any; not in a callback (-EDEADLK).
  */
 int weft_spawn(const struct weft_spawn_opts *opts, weft_time until, weft_id *ret_ids, struct weft_req **ret_ends WEFT_GIVES);
 

@@ -602,16 +602,8 @@ static _Noreturn void leave_at_once(struct field *f, int code)
 
 static void stop(struct field *f)
 {
-	sigset_t one, pending;
-
 	tell_all(f, CONTROL_SIGNAL, SIGTSTP);
-	sigemptyset(&one);
-	sigaddset(&one, SIGTSTP);
-	raise(SIGTSTP);
-	sigprocmask(SIG_UNBLOCK, &one, NULL);
-	sigprocmask(SIG_BLOCK, &one, NULL);
-	sigpending(&pending);
-	if (!sigismember(&pending, SIGCONT))
+	if (run_stop())
 		tell_all(f, CONTROL_SIGNAL, SIGCONT);
 }
 

@@ -245,7 +245,7 @@ void mesh_members(struct agent *a, struct wf_body *b)
 		pthread_mutex_unlock(&members_lock);
 		members[host].heard = now_ns();
 		snprintf(members[host].name, sizeof(members[host].name), "%s", name);
-		post_host(a, host, name);
+		post_host(a, host);
 		if (host != a->run->host)
 			tell_all_to(a, host);
 	}

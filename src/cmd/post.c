@@ -73,9 +73,8 @@ int post_open(struct agent *a)
 	return serve(a, false);
 }
 
-void post_host(struct agent *a, uint32_t host, const char *name)
+void post_host(struct agent *a, uint32_t host)
 {
-	(void)name;
 	if (server)
 		serve_host(a, host);
 }
@@ -108,6 +107,7 @@ void post_server(struct agent *a, uint32_t host, uint32_t number)
 	serving = host;
 	wf_dir_server_free(server);
 	server = NULL;
+	gathering = false;
 	if (!first)
 		for (unsigned i = 0; i < a->count; i++)
 			news_dir(a, a->places[i], WF_NOTE_DIR_MOVING, NULL, 0);

@@ -14,7 +14,7 @@ struct place;
 
 int post_open(struct agent *a);                                         /* -1: no memory */
 void post_server(struct agent *a, uint32_t host, uint32_t epoch);       /* that host's agent serves from now on */
-void post_host(struct agent *a, uint32_t host, const char *name);       /* an agent is there */
+void post_host(struct agent *a, uint32_t host);                         /* an agent is there */
 void post_host_gone(struct agent *a, uint32_t host);
 
 /* Processes of this host. */

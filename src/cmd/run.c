@@ -100,19 +100,24 @@ static void forward(struct launcher *l, int sig)
 	control_send32(l->control, CONTROL_SIGNAL, (uint32_t)sig);
 }
 
-/* The job stops first, then the launcher the way it would have without us, which is not at all if no shell could continue it. */
-static void stop(struct launcher *l)
+bool run_stop(void)
 {
 	sigset_t one, pending;
 
-	forward(l, SIGTSTP);
 	sigemptyset(&one);
 	sigaddset(&one, SIGTSTP);
 	raise(SIGTSTP);
 	sigprocmask(SIG_UNBLOCK, &one, NULL);
 	sigprocmask(SIG_BLOCK, &one, NULL);
 	sigpending(&pending);
-	if (!sigismember(&pending, SIGCONT))
+	return !sigismember(&pending, SIGCONT);
+}
+
+/* The job stops first, then the launcher the way it would have without us, which is not at all if no shell could continue it. */
+static void stop(struct launcher *l)
+{
+	forward(l, SIGTSTP);
+	if (run_stop())
 		forward(l, SIGCONT);
 }
 

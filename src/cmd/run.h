@@ -87,6 +87,8 @@ int run_descriptors(void);                      /* 0, 1 and 2 are something */
 int run_signals(struct run *run, bool forwards, int *ret_signals);      /* what was found is in @run; @forwards: those that go to the processes are read, too */
 pid_t run_agent(struct run *run, int signals, int *ret_control);        /* forks it; 0: in the agent, for agent_main */
 
+bool run_stop(void);                            /* stops this process as SIGTSTP does by default; true: nobody will tell that it goes on but the caller */
+
 int field_main(struct run *run);                /* field.c: launches over several hosts; the exit code */
 int station_main(int argc, char **argv);        /* station.c: `weft agent` */
 void station_adapter(char *ret_text, size_t n);  /* an address of this host that others reach, as far as it can be guessed */

@@ -96,11 +96,3 @@ const char *wf_hosts_adapter(const struct wf_hosts_map *map, uint32_t process)
 
 	return h ? h->address : "";
 }
-
-void wf_hosts_near(const struct wf_hosts_map *map, uint32_t process, uint32_t *ret_first, uint32_t *ret_last)
-{
-	const struct wf_hosts_host *h = host_of(map, process);
-
-	*ret_first = h ? h->first : process;
-	*ret_last = h ? h->first + h->count - 1 : process;
-}

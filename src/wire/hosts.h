@@ -23,6 +23,5 @@ uint32_t wf_hosts_count(const struct wf_hosts_map *map);                /* proce
 int wf_hosts_place(const struct wf_hosts_map *map, uint32_t process, char *ret_text, size_t n);
 uint32_t wf_hosts_port(const struct wf_hosts_map *map, uint32_t process);
 const char *wf_hosts_adapter(const struct wf_hosts_map *map, uint32_t process);
-void wf_hosts_near(const struct wf_hosts_map *map, uint32_t process, uint32_t *ret_first, uint32_t *ret_last);
 
 #endif
