@@ -62,10 +62,10 @@ size_t wf_remote_fill_flat(struct wf_remote *r, struct wf_lane *lane, unsigned c
 	out = r->out[__builtin_ctzll(lane->ready)];
 	n = out->rt.tail - out->rt.sent;
 	pos = (uint32_t)out->rt.sent & (out->rt.size - 1);
-	if (out->body != &out->bodies || n > out->rt.size - pos || n + 16 + 16 * (unsigned)__builtin_popcountll(lane->acks) > room)
+	if (out->body != &out->bodies || n > out->rt.size - pos || n + 32 + 16 * (unsigned)__builtin_popcountll(lane->acks) > room)
 		return 0;
 	r->now = now;
-	p = wf_put_acks(r, lane, p);
+	p = wf_credit_along(r, wf_put_acks(r, lane, p));
 	wf_wire_put(p, WF_WIRE_STREAM, out->id, out->epoch, out->rt.sent);
 	memcpy(p + 16, out->rt.mem + pos, (size_t)n);
 	out->rt.sent = out->rt.tail;
@@ -75,10 +75,10 @@ size_t wf_remote_fill_flat(struct wf_remote *r, struct wf_lane *lane, unsigned c
 	return (size_t)(p + 16 - to) + (size_t)n;
 }
 
-/* What a record that is read the short way consists of: ACK or not, STREAM, short messages. */
+/* What a record that is read the short way consists of: ACK or not, LIMIT or not, STREAM, short messages. */
 struct brief {
 	struct wf_out *acked;           /* NULL: no ACK */
-	uint64_t upto;
+	uint64_t upto, limit;
 	struct wf_in *in;
 	uint64_t step, cost;            /* of all messages */
 };
@@ -87,7 +87,7 @@ struct brief {
 static const unsigned char *brief_head(struct wf_remote *r, const struct wf_lane *lane, const unsigned char *p, uint32_t len, struct brief *b)
 {
 	b->acked = NULL;
-	b->upto = b->step = b->cost = 0;
+	b->upto = b->limit = b->step = b->cost = 0;
 	if (len >= 32 && p[0] == WF_WIRE_ACK) {
 		b->acked = p[1] < WF_STREAMS ? r->out[p[1]] : NULL;
 		b->upto = wf_get64(p + 8);
@@ -95,6 +95,11 @@ static const unsigned char *brief_head(struct wf_remote *r, const struct wf_lane
 			return NULL;
 		if (b->upto < b->acked->rt.acked || b->upto > b->acked->rt.sent)
 			return NULL;
+		p += 16;
+		len -= 16;
+	}
+	if (len >= 32 && p[0] == WF_WIRE_LIMIT && wf_get16(p + 2) == 16) {
+		b->limit = wf_get64(p + 8);
 		p += 16;
 		len -= 16;
 	}
@@ -158,7 +163,7 @@ bool wf_remote_record_brisk(struct wf_remote *r, struct wf_lane *lane, const str
 		return false;
 	p = brief_head(r, lane, p, w->len, &b);
 	n = p ? brief_messages(p, (const unsigned char *)w->frames + w->len, w, acts, &b) : 0;
-	if (!n || b.cost > r->told - r->arrived)
+	if (!n || b.cost > r->promised - r->arrived)
 		return false;
 	if (only_ask)
 		return true;
@@ -166,6 +171,8 @@ bool wf_remote_record_brisk(struct wf_remote *r, struct wf_lane *lane, const str
 	r->now = lane->heard = r->heard = now;
 	if (b.acked)
 		wf_out_acked(r, b.acked, b.upto);
+	if (b.limit)
+		wf_credit_got(r, b.limit);
 	b.in->next += b.step;
 	r->arrived += b.cost;
 	wf_credit_tell(r);

@@ -3,7 +3,11 @@
  * Both directions count the same costs, from the beginning of the session: a message's bytes and WF_COST. The receiver tells a limit, the sender
  * keeps its sum below. Sums only grow, so a CREDIT that comes twice or late does no harm; what was promised is never taken back. Until the first
  * CREDIT the limit is WF_CREDIT_FLOOR. Memory that is free again raises the limit, in steps of a quarter of the window.
+ *
+ * A CREDIT costs a record of its own on the control lane, so where messages go both ways a record that leaves anyway takes the limit along (LIMIT), in
+ * steps of an eighth: then there is nothing left to be told by CREDIT. A lane that breaks may have lost it: what it said counts as promised, not as told.
  */
+#include "base/cpu.h"
 #include "peer/inner.h"
 
 uint64_t wf_credit_cost(uint64_t len)
@@ -11,14 +15,58 @@ uint64_t wf_credit_cost(uint64_t len)
 	return len + WF_COST;
 }
 
+/* The limit, if it is @step higher than what the other end has been told; else 0. */
+static uint64_t news(const struct wf_remote *r, uint64_t step)
+{
+	uint64_t limit = r->freed + r->conf.window, known = r->hinted > r->told ? r->hinted : r->told;
+
+	return limit > known && limit - known >= step ? limit : 0;
+}
+
+static void promise(struct wf_remote *r, uint64_t limit)
+{
+	if (limit > r->promised)
+		r->promised = limit;
+}
+
 void wf_credit_tell(struct wf_remote *r)
 {
-	uint64_t limit = r->freed + r->conf.window;
+	uint64_t limit = news(r, r->conf.window / 4);
 
-	if (limit <= r->told || limit - r->told < r->conf.window / 4)
+	if (!limit)
 		return;
 	r->told = limit;
+	promise(r, limit);
 	wf_control(r, WF_WIRE_CREDIT, 0, limit);
+}
+
+unsigned char *wf_credit_along(struct wf_remote *r, unsigned char *to)
+{
+	uint64_t limit = news(r, r->conf.window / 8);
+
+	if (wf_likely(!limit))
+		return to;
+	r->hinted = limit;
+	promise(r, limit);
+	wf_wire_put(to, WF_WIRE_LIMIT, 0, 0, limit);
+	return to + 16;
+}
+
+void wf_credit_lost(struct wf_remote *r)
+{
+	r->hinted = 0;
+	if (!r->err)
+		wf_credit_tell(r);
+}
+
+int wf_credit_got(struct wf_remote *r, uint64_t limit)
+{
+	if (limit <= r->limit)
+		return 0;
+	r->limit = limit;
+	if (!wf_list_empty(&r->backlogs))
+		wf_backlogs_drain(r);
+	return 0;
 }
 
 void wf_remote_freed(struct wf_remote *r, uint64_t cost)

@@ -1,6 +1,6 @@
 /* fill.c - the next record of a lane.
  *
- * First what concerns the lane itself (RESUME, MOVE, ACK, CHUNKS, PONG, PING), then the streams that ride there, the most urgent first, as many
+ * First what concerns the lane itself (RESUME, MOVE, ACK, CHUNKS, PONG, PING) and LIMIT, then the streams that ride there, the most urgent first, as many
  * whole frames as fit; a frame whose payload lies elsewhere ends the record, and the payload is its body. Without one the body may be a chunk.
  * So a busy lane carries many messages per record, and an idle one is never kept waiting. Frames are not copied: the caller writes them from the
  * streams' rings.
@@ -64,7 +64,7 @@ static unsigned char *put_lane(struct wf_remote *r, struct wf_lane *lane, unsign
 		lane->ping_at = r->now;
 		wf_lane_expect(r, lane);
 	}
-	return to;
+	return wf_credit_along(r, to);
 }
 
 /* Whole frames of @out from its sent position on, at most @most bytes: the offset behind them. *ret_body: the last has its payload elsewhere. */

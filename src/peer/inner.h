@@ -126,6 +126,9 @@ void wf_ack_soon(struct wf_remote *r, struct wf_lane *lane, bool now);          
 /* credit.c */
 uint64_t wf_credit_cost(uint64_t len);
 void wf_credit_tell(struct wf_remote *r);
+unsigned char *wf_credit_along(struct wf_remote *r, unsigned char *to);         /* a record leaves: LIMIT at @to, if there is news; where the next frame goes */
+void wf_credit_lost(struct wf_remote *r);                                       /* a lane is over, and maybe what it said */
+int wf_credit_got(struct wf_remote *r, uint64_t limit);
 
 /* bulk.c */
 int wf_bulk_grant(struct wf_remote *r, uint64_t number, uint64_t token, uint64_t limit);

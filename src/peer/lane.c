@@ -64,6 +64,7 @@ void wf_lane_drop(struct wf_remote *r, struct wf_lane *lane)
 		r->slots[lane->slot].lane = NULL;
 	detach(r, lane, false);
 	wf_bulk_again(r, lane);
+	wf_credit_lost(r);
 	r->dirty = true;
 }
 

@@ -111,6 +111,8 @@ static int lane_frame(struct wf_remote *r, struct wf_lane *lane, const unsigned 
 		return p[0] == WF_WIRE_ACK ? wf_out_acked(r, out, value) : wf_out_resume(r, out, value);
 	case WF_WIRE_CHUNKS:
 		return wf_bulk_acked(r, lane, value);
+	case WF_WIRE_LIMIT:
+		return wf_credit_got(r, value);
 	case WF_WIRE_PING:
 		lane->pong = value;
 		lane->pong_due = true;
@@ -127,16 +129,6 @@ static int lane_frame(struct wf_remote *r, struct wf_lane *lane, const unsigned 
 }
 
 /* ---- frames of streams ---- */
-
-static int credit(struct wf_remote *r, uint64_t limit)
-{
-	if (limit <= r->limit)
-		return 0;
-	r->limit = limit;
-	if (!wf_list_empty(&r->backlogs))
-		wf_backlogs_drain(r);
-	return 0;
-}
 
 static int control_frame(struct wf_remote *r, const unsigned char *p, struct wf_acts *acts)
 {
@@ -161,7 +153,7 @@ static int control_frame(struct wf_remote *r, const unsigned char *p, struct wf_
 		wf_send_late(r, b);
 		return 0;
 	case WF_WIRE_CREDIT:
-		return credit(r, b);
+		return wf_credit_got(r, b);
 	case WF_WIRE_CLOG:
 		return p[1] <= 1 ? wf_dest_clog(r, a, b, p[1]) : -EPROTO;
 	case WF_WIRE_INVITE:
@@ -202,7 +194,7 @@ static int body_message(struct wf_remote *r, struct wf_lane *lane, struct wf_rms
 		return -EPROTO;
 	if (in->begun && in->begun_len != m->len)
 		return -EPROTO;
-	if (!in->begun && cost > r->told - r->arrived)
+	if (!in->begun && cost > r->promised - r->arrived)
 		return -EPROTO;
 	lane->body.kind = WF_BODY_EAGER;
 	lane->body.stream = (uint8_t)lane->stream;
@@ -243,7 +235,7 @@ static int data_frame(struct wf_remote *r, struct wf_lane *lane, const unsigned 
 		add_act(acts, WF_ACT_ANNOUNCE)->msg = m;
 		return 0;
 	}
-	if (wf_credit_cost(m.len) > r->told - r->arrived)
+	if (wf_credit_cost(m.len) > r->promised - r->arrived)
 		return -EPROTO;
 	a = add_act(acts, WF_ACT_MSG);
 	a->msg = m;

@@ -33,7 +33,7 @@ int wf_remote_init(struct wf_remote *r, const struct wf_remote_conf *conf, weft_
 	r->random = r->conf.seed ^ (uint64_t)conf->me << 32 ^ conf->them;
 	r->now = r->heard = now;
 	r->wake = WEFT_FOREVER;
-	r->limit = r->told = WF_CREDIT_FLOOR;
+	r->limit = r->told = r->promised = WF_CREDIT_FLOOR;
 	wf_list_init(&r->granted);
 	wf_list_init(&r->ended);
 	wf_list_init(&r->backlogs);

@@ -331,7 +331,8 @@ struct wf_remote {
 	uint64_t stuck;                         /* streams where something waits for room */
 	/* credit: cumulative costs */
 	uint64_t limit, used;                   /* towards them */
-	uint64_t told, arrived, freed;          /* from them */
+	uint64_t arrived, freed;                /* from them */
+	uint64_t told, hinted, promised;        /* to them: by CREDIT, by LIMIT on lanes that are up; the highest of all there ever were */
 	/* sends */
 	struct wf_numbers sends;
 	struct wf_node granted, ended;
