@@ -1,14 +1,12 @@
 /* field.c - `weft run` over several hosts: the launcher's side. See run.h for the whole.
  *
- * A site is a host as the launcher sees it: the command that was to start a station there, and the conversation with that. Nothing is started anywhere before
- * every agent can be reached; then all begin. A site is over when it says so, or when its conversation breaks: a station ends everything on its host
+ * Nothing is started anywhere before every agent can be reached; then all begin. A site is over when it says so, or when its conversation breaks: a station ends everything on its host
  * when it hears nothing more of the launcher, so a broken one is as good as dead.
  *
  * The launcher alone decides which hosts are in: agents tell it whom they do not hear, and it has another way to each. The first host that is in serves the
  * directory.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,11 +20,10 @@
 #include "base/bytes.h"
 #include "brief.h"
 #include "control.h"
-#include "hostlist.h"
+#include "field.h"
 #include "mem/segment.h"
 #include "run.h"
 #include "streams.h"
-#include "template.h"
 #include "tree.h"
 
 #define START_LIMIT (60 * SECOND)       /* for a host to answer */
@@ -36,54 +33,11 @@
 #define LINES_MOST (1u << 20)           /* bytes of lines that wait for their reader: what is told beyond that is left out */
 #define KILL_MS 5000
 
-/* Output that was not printed yet. */
-struct piece {
-	struct piece *next;
-	uint32_t rank, stream;
-	size_t at, n;
-	char bytes[];
-};
-
-struct site {
-	unsigned index;
-	const struct host *host;
-	pid_t pid;                      /* of the command that starts it; 0: reaped */
-	struct talk talk;
-	enum { SITE_STARTING, SITE_GREETED, SITE_READY, SITE_WORKING, SITE_DONE, SITE_LOST } stage;
-	bool begun;                     /* its first word has come */
-	struct hello hello;
-	char at[96];                    /* where its agent is */
-	uint32_t running;
-	bool unheard, deaf;             /* the one that serves does not hear it, it does not hear that one */
-	struct piece *pieces, **pieces_end;
-	size_t unprinted;               /* bytes of them */
-};
-
-struct field {
-	struct run *run;
-	struct streams *streams;
-	struct site *sites;
-	unsigned count;
-	int signals;
-	int code;
-	bool failed;
-	enum { GATHERING, WORKING, ENDING } phase;
-	int64_t deadline;               /* of the phase; 0: none */
-	int64_t timeout, interrupted;
-	int64_t verdict;                /* when those who heard nothing of each other are judged; 0: there are none */
-	unsigned server, epoch;
-	uint32_t numbers;               /* of processes, given out */
-	size_t input_way;               /* bytes of input that rank 0's host has not taken */
-	bool input_over;
-	char *lines;                    /* to be printed: texts with their ends, one after another */
-	size_t lines_at, lines_n, lines_room;
-};
-
 /* Words */
 
 static void say(struct field *f, const struct site *site, const char *text)
 {
-	size_t n = strlen(text) + (site ? strlen(site->host->name) + 2 : 0) + 1;
+	size_t n = strlen(text) + (site ? strlen(site->host.name) + 2 : 0) + 1;
 
 	if (f->lines_n > LINES_MOST)
 		return;
@@ -95,7 +49,7 @@ static void say(struct field *f, const struct site *site, const char *text)
 		f->lines = more;
 		f->lines_room = 2 * (f->lines_n + n);
 	}
-	snprintf(f->lines + f->lines_n, n, "%s%s%s", site ? site->host->name : "", site ? ": " : "", text);
+	snprintf(f->lines + f->lines_n, n, "%s%s%s", site ? site->host.name : "", site ? ": " : "", text);
 	f->lines_n += n;
 }
 
@@ -117,8 +71,8 @@ static bool is_in(const struct site *s)
 static void tell_all(struct field *f, enum control kind, uint32_t value)
 {
 	for (unsigned i = 0; i < f->count; i++)
-		if (is_in(&f->sites[i]))
-			talk_say32(&f->sites[i].talk, kind, value);
+		if (is_in(f->sites[i]))
+			talk_say32(&f->sites[i]->talk, kind, value);
 }
 
 static void fail(struct field *f, int code)
@@ -137,9 +91,9 @@ static void end_all(struct field *f, int code)
 		return;
 	/* A station that has not got its brief has no agent to tell: it ends with the conversation. */
 	for (unsigned i = 0; i < f->count; i++)
-		if (is_in(&f->sites[i]) && f->sites[i].stage < SITE_READY) {
-			talk_close(&f->sites[i].talk);
-			f->sites[i].stage = SITE_DONE;
+		if (is_in(f->sites[i]) && f->sites[i]->stage < SITE_READY) {
+			talk_close(&f->sites[i]->talk);
+			f->sites[i]->stage = SITE_DONE;
 		}
 	tell_all(f, CONTROL_END, (uint32_t)code);
 	f->phase = ENDING;
@@ -150,15 +104,15 @@ static void end_all(struct field *f, int code)
 static void appoint(struct field *f)
 {
 	for (unsigned i = 0; i < f->count; i++)
-		if (is_in(&f->sites[i])) {
+		if (is_in(f->sites[i])) {
 			uint8_t words[8];
 
 			f->server = i;
 			wf_put32(words, i);
 			wf_put32(words + 4, ++f->epoch);
 			for (unsigned k = 0; k < f->count; k++)
-				if (is_in(&f->sites[k]))
-					talk_say(&f->sites[k].talk, CONTROL_SERVER, words, sizeof(words));
+				if (is_in(f->sites[k]))
+					talk_say(&f->sites[k]->talk, CONTROL_SERVER, words, sizeof(words));
 			return;
 		}
 }
@@ -166,7 +120,7 @@ static void appoint(struct field *f)
 static void look_idle(struct field *f)
 {
 	for (unsigned i = 0; i < f->count; i++)
-		if (is_in(&f->sites[i]) && (f->sites[i].stage != SITE_WORKING || f->sites[i].running))
+		if (is_in(f->sites[i]) && (f->sites[i]->stage != SITE_WORKING || f->sites[i]->running))
 			return;
 	if (f->phase == WORKING)
 		end_all(f, 0);
@@ -194,45 +148,6 @@ static void lost(struct field *f, struct site *s, const char *why)
 
 /* Beginning */
 
-/* Variables that are the host's own, or of the session there. */
-static bool is_local(const char *variable)
-{
-	static const char *const names[] = { "SSH_", "XDG_", "DBUS_", "DISPLAY=", "HOSTNAME=", "PWD=", "OLDPWD=", "SHLVL=", "_=", "WEFT_AGENT=", "WEFT_RANK=", "WEFT_SIZE=" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (!strncmp(variable, names[i], strlen(names[i])))
-			return true;
-	return false;
-}
-
-static void send_brief(struct field *f, struct site *s)
-{
-	extern char **environ;
-	size_t n = 0;
-	char **kept, *directory = getcwd(NULL, 0);
-	struct wf_body b = { .bytes = malloc(CONTROL_BODY), .n = CONTROL_BODY };
-
-	while (environ[n])
-		n++;
-	kept = calloc(n + 1, sizeof(*kept));
-	if (b.bytes && kept) {
-		n = 0;
-		for (char **e = environ; *e; e++)
-			if (!is_local(*e))
-				kept[n++] = *e;
-		brief_write(&b, f->run, s->index, s->host->address[0] ? s->host->address : NULL, kept, directory);
-	}
-	if (!b.bytes || !kept || b.bad)
-		lost(f, s, "what it is to do is too long to be told");
-	else
-		talk_say(&s->talk, CONTROL_BRIEF, b.bytes, b.at);
-	if (b.bytes)
-		explicit_bzero(b.bytes, b.at);
-	free(b.bytes);
-	free(kept);
-	free(directory);
-}
-
 static void on_hello(struct field *f, struct site *s, struct wf_body *b)
 {
 	struct hello mine;
@@ -249,7 +164,8 @@ static void on_hello(struct field *f, struct site *s, struct wf_body *b)
 		return;
 	}
 	s->stage = SITE_GREETED;
-	send_brief(f, s);
+	if (!site_brief(f->run, s))
+		lost(f, s, "what it is to do is too long to be told");
 }
 
 /* Every agent can be reached: they are told of each other, and begin. */
@@ -258,9 +174,9 @@ static void begin_all(struct field *f)
 	struct wf_body b = { .n = 8 };
 
 	for (unsigned i = 0; i < f->count; i++) {
-		if (f->sites[i].stage != SITE_READY)
+		if (f->sites[i]->stage != SITE_READY)
 			return;
-		b.n += 24 + sizeof(f->sites[i].at) + strlen(f->sites[i].host->name);
+		b.n += 24 + sizeof(f->sites[i]->at) + strlen(f->sites[i]->host.name);
 	}
 	b.bytes = malloc(b.n);
 	if (!b.bytes) {
@@ -270,16 +186,16 @@ static void begin_all(struct field *f)
 	wf_body_u32(&b, f->count);
 	for (unsigned i = 0; i < f->count; i++) {
 		wf_body_u32(&b, i);
-		wf_body_text(&b, f->sites[i].at);
-		wf_body_text(&b, f->sites[i].host->name);
-		f->sites[i].stage = SITE_WORKING;
-		f->sites[i].running = 1;        /* until it says otherwise */
+		wf_body_text(&b, f->sites[i]->at);
+		wf_body_text(&b, f->sites[i]->host.name);
+		f->sites[i]->stage = SITE_WORKING;
+		f->sites[i]->running = 1;        /* until it says otherwise */
 	}
 	f->phase = WORKING;
 	f->deadline = 0;
 	appoint(f);
 	for (unsigned i = 0; i < f->count; i++)
-		talk_say(&f->sites[i].talk, CONTROL_MEMBERS, b.bytes, b.at);
+		talk_say(&f->sites[i]->talk, CONTROL_MEMBERS, b.bytes, b.at);
 	free(b.bytes);
 }
 
@@ -315,10 +231,10 @@ static void judge(struct field *f, int64_t now)
 		return;
 	}
 	for (unsigned i = 0; i < f->count; i++)
-		if (is_in(&f->sites[i]) && i != f->server) {
+		if (is_in(f->sites[i]) && i != f->server) {
 			others++;
-			apart += f->sites[i].unheard || f->sites[i].deaf;
-			unheard |= f->sites[i].unheard;
+			apart += f->sites[i]->unheard || f->sites[i]->deaf;
+			unheard |= f->sites[i]->unheard;
 		}
 	if (now < f->verdict && (apart < others || (others == 1 && !unheard)))
 		return;
@@ -326,21 +242,21 @@ static void judge(struct field *f, int64_t now)
 	/* Whoever is left has nothing against the next one that serves. */
 	if (apart && apart == others && (others > 1 || !unheard)) {
 		for (unsigned i = 0; i < f->count; i++)
-			f->sites[i].unheard = f->sites[i].deaf = false;
-		give_up(f, &f->sites[f->server]);
+			f->sites[i]->unheard = f->sites[i]->deaf = false;
+		give_up(f, f->sites[f->server]);
 		return;
 	}
 	for (unsigned i = 0; i < f->count; i++)
-		if (is_in(&f->sites[i]) && (f->sites[i].unheard || f->sites[i].deaf))
-			give_up(f, &f->sites[i]);
+		if (is_in(f->sites[i]) && (f->sites[i]->unheard || f->sites[i]->deaf))
+			give_up(f, f->sites[i]);
 }
 
 static void on_silent(struct field *f, struct site *by, uint32_t host)
 {
-	if (f->phase != WORKING || host >= f->count || !is_in(&f->sites[host]))
+	if (f->phase != WORKING || host >= f->count || !is_in(f->sites[host]))
 		return;
 	if (by->index == f->server)
-		f->sites[host].unheard = true;
+		f->sites[host]->unheard = true;
 	else if (host == f->server)
 		by->deaf = true;
 	else
@@ -388,7 +304,7 @@ static void on_output(struct field *f, struct site *s, struct wf_body *b)
 
 static void on_taken(struct field *f, struct site *s, uint32_t n)
 {
-	if (s != &f->sites[f->run->host_of[0]] || n > f->input_way)
+	if (s != f->sites[f->run->host_of[0]] || n > f->input_way)
 		lost(f, s, "it said nonsense");
 	else
 		f->input_way -= n;
@@ -498,79 +414,22 @@ static void on_site(struct field *f, struct site *s)
 		lost(f, s, s->begun ? "the connection to it broke" : "it could not be started");
 }
 
-/* Starting what starts them */
-
-static _Noreturn void become_starter(const struct run *run, char **argv, int in, int out)
-{
-	dup2(in, STDIN_FILENO);
-	dup2(out, STDOUT_FILENO);
-	setpgid(0, 0);          /* signals of the terminal are the launcher's to forward */
-	setrlimit(RLIMIT_NOFILE, &run->files);
-	signal(SIGPIPE, run->pipe_ignored ? SIG_IGN : SIG_DFL);
-	sigprocmask(SIG_SETMASK, &run->mask, NULL);
-	execvp(argv[0], argv);
-	fprintf(stderr, "weft run: %s: %s\n", argv[0], strerror(errno));
-	_exit(errno == ENOENT ? CODE_NOTFOUND : CODE_NOEXEC);
-}
-
-static bool is_here(const struct run *run, const char *name)
-{
-	char own[256] = "";
-
-	gethostname(own, sizeof(own) - 1);
-	return !run->launcher && (!strcmp(name, "localhost") || !strcmp(name, own) || !strncmp(name, "127.", 4) || !strcmp(name, "::1"));
-}
-
-static int start_site(struct field *f, struct site *s, const char *self)
-{
-	char *command[] = { (char *)(uintptr_t)self, (char *)(uintptr_t)"agent", NULL }, **argv = command, words[256];
-	int to[2], from[2];
-	pid_t launcher = getpid();
-
-	if (!is_here(f->run, s->host->name) && template_make(f->run->launcher, s->host->name, command, &argv, words, sizeof(words)) < 0) {
-		fprintf(stderr, "weft run: --launcher: %s\n", words);
-		return -1;
-	}
-	if (pipe2(to, O_CLOEXEC) < 0 || pipe2(from, O_CLOEXEC) < 0)
-		return -1;
-	s->pid = fork();
-	if (s->pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGTERM);       /* should the pipe not be enough for whatever it is */
-		if (getppid() != launcher)
-			_exit(CODE_FAULT);
-		become_starter(f->run, argv, to[0], from[1]);
-	}
-	close(to[0]);
-	close(from[1]);
-	if (argv != command)
-		free(argv);
-	if (s->pid < 0)
-		return -1;
-	talk_open(&s->talk, from[0], to[1]);
-	return 0;
-}
+/* Starting all */
 
 static int start_all(struct field *f)
 {
-	static char self[4096];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char words[256];
 
-	if (n <= 0)
-		return -1;
-	self[n] = 0;
-	f->count = f->run->list->count;
-	f->sites = calloc(f->count, sizeof(*f->sites));
-	if (!f->sites)
-		return -1;
-	for (unsigned i = 0; i < f->count; i++) {
-		struct site *s = &f->sites[i];
+	for (unsigned i = 0; i < f->run->list->count; i++) {
+		struct site *s = site_new(i, &f->run->list->hosts[i]);
 
-		s->index = i;
-		s->host = &f->run->list->hosts[i];
-		s->pieces_end = &s->pieces;
-		s->talk.in = s->talk.out = -1;
-		if (start_site(f, s, self) < 0)
+		if (!s)
 			return -1;
+		f->sites[f->count++] = s;
+		if (site_start(f->run, s, words, sizeof(words)) < 0) {
+			fprintf(stderr, "weft run: %s: %s\n", s->host.name, words);
+			return -1;
+		}
 	}
 	return 0;
 }
@@ -584,10 +443,10 @@ static _Noreturn void leave_at_once(struct field *f, int code)
 	bool any = true;
 
 	for (unsigned i = 0; i < f->count; i++) {
-		talk_close(&f->sites[i].talk);
+		talk_close(&f->sites[i]->talk);
 		/* Of what has not said that it is a station nobody knows whether it listens. */
-		if (!f->sites[i].hello.version[0] && f->sites[i].pid > 0)
-			kill(-f->sites[i].pid, SIGTERM);
+		if (!f->sites[i]->hello.version[0] && f->sites[i]->pid > 0)
+			kill(-f->sites[i]->pid, SIGTERM);
 	}
 	while (any && now_ns() < until) {
 		pid_t pid = waitpid(-1, NULL, WNOHANG);
@@ -637,8 +496,8 @@ static void reap(struct field *f)
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
 		for (unsigned i = 0; i < f->count; i++)
-			if (f->sites[i].pid == pid)
-				f->sites[i].pid = 0;
+			if (f->sites[i]->pid == pid)
+				f->sites[i]->pid = 0;
 }
 
 /* Time */
@@ -658,16 +517,16 @@ static void on_time(struct field *f, int64_t now)
 		return;
 	if (f->phase == GATHERING) {
 		for (unsigned i = 0; i < f->count; i++)
-			if (is_in(&f->sites[i]) && f->sites[i].stage < SITE_READY)
-				say(f, &f->sites[i], "it does not answer");
+			if (is_in(f->sites[i]) && f->sites[i]->stage < SITE_READY)
+				say(f, f->sites[i], "it does not answer");
 		end_all(f, CODE_FAULT);
 		return;
 	}
 	for (unsigned i = 0; i < f->count; i++)
-		if (f->sites[i].pieces)
+		if (f->sites[i]->pieces)
 			f->deadline = now + END_LIMIT;          /* it waits for whoever reads what it prints */
-		else if (is_in(&f->sites[i]))
-			lost(f, &f->sites[i], "it has not ended in time");
+		else if (is_in(f->sites[i]))
+			lost(f, f->sites[i], "it has not ended in time");
 }
 
 static int wait_ms(const struct field *f, int64_t now)
@@ -687,7 +546,7 @@ static int wait_ms(const struct field *f, int64_t now)
 
 static struct site *first_site(struct field *f)
 {
-	struct site *s = &f->sites[f->run->host_of[0]];
+	struct site *s = f->sites[f->run->host_of[0]];
 
 	return s->stage == SITE_WORKING && f->phase == WORKING ? s : NULL;
 }
@@ -709,7 +568,7 @@ static void read_input(struct field *f, struct site *s, int input)
 static bool is_over(struct field *f)
 {
 	for (unsigned i = 0; i < f->count; i++)
-		if (is_in(&f->sites[i]) || f->sites[i].pieces)
+		if (is_in(f->sites[i]) || f->sites[i]->pieces)
 			return false;
 	return f->lines_at == f->lines_n;
 }
@@ -717,6 +576,7 @@ static bool is_over(struct field *f)
 static bool turn(struct field *f, struct pollfd *polls)
 {
 	struct site *first = first_site(f);
+	unsigned count = f->count;      /* more may come in this turn */
 	int ms = wait_ms(f, now_ns()), later = -1, input = first && !f->input_over && f->input_way < INPUT_MOST ? streams_input(f->streams, &later) : -1;
 	size_t n = 2;
 
@@ -725,10 +585,10 @@ static bool turn(struct field *f, struct pollfd *polls)
 
 	polls[0] = (struct pollfd){ .fd = f->signals, .events = POLLIN };
 	polls[1] = (struct pollfd){ .fd = input, .events = POLLIN };
-	for (unsigned i = 0; i < f->count; i++) {
-		struct talk *t = &f->sites[i].talk;
+	for (unsigned i = 0; i < count; i++) {
+		struct talk *t = &f->sites[i]->talk;
 
-		polls[n++] = (struct pollfd){ .fd = t->broken || !is_in(&f->sites[i]) ? -1 : t->in, .events = POLLIN };
+		polls[n++] = (struct pollfd){ .fd = t->broken || !is_in(f->sites[i]) ? -1 : t->in, .events = POLLIN };
 		polls[n++] = (struct pollfd){ .fd = talk_owes(t) ? t->out : -1, .events = POLLOUT };
 	}
 	n += streams_fill(f->streams, polls + n, &(int){ 0 });
@@ -738,9 +598,9 @@ static bool turn(struct field *f, struct pollfd *polls)
 		on_signal(f);
 	if (polls[1].revents && first)
 		read_input(f, first, input);
-	streams_act(f->streams, polls + 2 + 2 * f->count, n - 2 - 2 * f->count);
-	for (unsigned i = 0; i < f->count; i++) {
-		struct site *s = &f->sites[i];
+	streams_act(f->streams, polls + 2 + 2 * count, n - 2 - 2 * count);
+	for (unsigned i = 0; i < count; i++) {
+		struct site *s = f->sites[i];
 
 		if (polls[2 + 2 * i].revents && is_in(s))
 			on_site(f, s);
@@ -755,7 +615,7 @@ static bool turn(struct field *f, struct pollfd *polls)
 
 static int loop(struct field *f)
 {
-	struct pollfd *polls = calloc(2 + 2 * f->count + streams_polls(f->streams), sizeof(*polls));
+	struct pollfd *polls = calloc(2 + 2 * HOSTLIST_HOSTS + streams_polls(f->streams), sizeof(*polls));
 	bool ended = false;
 
 	f->deadline = now_ns() + START_LIMIT;
