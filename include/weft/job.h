@@ -54,6 +54,17 @@ int weft_entry_add(const char *name, weft_entry_fn fn);
 int weft_kill(weft_id id, int sig);
 
 /**
+ * weft_job_grow - more hosts join the running job. They are started as the first ones were, with the same launcher template, and have no processes until some are spawned there.
+ * @hosts: as behind weft run --hosts: "c:4,d:4".
+ * @ret_ids: room for @max ids of hosts, as weft_kill takes them and the directory lists them; NULL if @max is 0.
+ * Returns how many hosts have joined, also if that is more than @max; where that is fewer than asked for, the words say why one has not. When none has: -EHOSTUNREACH, the words say why;
+ * -ETIMEDOUT (-EAGAIN with WEFT_NOW, at once): not by @until. When nothing was tried: -EINVAL: no list of hosts, or no room for @max; -EEXIST: a host of that name is in the job;
+ * -ENOSPC: more than 256 hosts in the job's life; -EOPNOTSUPP: the job was not started by one weft run over hosts; -ESHUTDOWN: it is ending; -ENOTCONN: it has no agent;
+ * -ECANCELED: this process is leaving. A host that is not in by @until is given up; what goes wrong with it harms nobody. Threads: any; not in a callback (-EDEADLK).
+ */
+int weft_job_grow(const char *hosts, weft_time until, weft_id *ret_ids, int max);
+
+/**
  * weft_job_abort - end the whole job now: every process of it on this host is killed, and weft run
  * ends with @code & 0xff, or with 1 where that is 0. Processes of other hosts see that these are gone.
  * @why: words for the user, one line; NULL: none.

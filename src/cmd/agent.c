@@ -25,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "grow.h"
 #include "guest.h"
 #include "hosted.h"
 #include "launch.h"
@@ -276,14 +277,14 @@ static void forward(struct agent *a, int sig)
 	signal_groups(a, sig);
 }
 
-/* All agents are there, or one has come later. */
-static void on_members(struct agent *a, struct wf_body *b)
+/* All know this host, and it knows them. */
+static void on_begin(struct agent *a)
 {
-	mesh_members(a, b);
 	if (a->begun)
 		return;
 	a->begun = true;
 	begin(a);
+	launch_begun(a);
 }
 
 static void on_control(struct agent *a)
@@ -303,7 +304,13 @@ static void on_control(struct agent *a)
 		forward(a, (int)wf_body_get32(&b));
 		break;
 	case CONTROL_MEMBERS:
-		on_members(a, &b);
+		control_send32(a->control, CONTROL_KNOWN, mesh_members(a, &b));
+		break;
+	case CONTROL_BEGIN:
+		on_begin(a);
+		break;
+	case CONTROL_GROWN:
+		grow_told(a, &b);
 		break;
 	case CONTROL_LOST:
 		mesh_lost(a, wf_body_get32(&b));

@@ -18,11 +18,14 @@
 enum control {
 	/* to the agent */
 	CONTROL_SIGNAL = 1,             /* u32: forward it */
-	CONTROL_MEMBERS,                /* u32 count, then for each u32 host, text where its agent is, text its name: all are there, begin; or there is a new one */
+	CONTROL_MEMBERS,                /* u32 count, then for each u32 host, text where its agent is, text its name, u32 slots: all are there; or there is a new one */
+	CONTROL_BEGIN,                  /* all know of this host */
 	CONTROL_LOST,                   /* u32 host: it is no more */
 	CONTROL_END,                    /* u32 code: end what is left */
 	CONTROL_KILL,                   /* u32 code: likewise, at once */
 	CONTROL_SERVER,                 /* u32 host, u32 for the how manieth time: whose agent serves the directory from now on */
+
+	CONTROL_GROWN,                  /* the answer to CONTROL_GROW: u32 process, u32 name, u32 err, u32 count, u32 host of each that has joined, text why others have not */
 
 	/* to the station */
 	CONTROL_BRIEF,                  /* what it is to do: brief.h */
@@ -36,7 +39,11 @@ enum control {
 	CONTROL_ABORTED,                /* u32 code: a process has ended the job */
 	CONTROL_IDLE,                   /* u32: how many run here; 0 or no longer 0 */
 	CONTROL_NUMBERS,                /* u32 ticket, u32 how many; and the answer: u32 ticket, u32 the number before the first, 0: there are no more */
-	CONTROL_SILENT,                 /* u32 host: nothing was heard of its agent for too long */
+	CONTROL_SILENT,                 /* u32 host: nothing was heard of its agent for a while that counts */
+	CONTROL_HEARD,                  /* u32 host: of one that was called silent something was heard again */
+
+	CONTROL_KNOWN,                  /* u32 host: the last of CONTROL_MEMBERS is known */
+	CONTROL_GROW,                   /* u32 process that asks, u32 name it has for it, u32 ms it has (UINT32_MAX: any), text: hosts that are to join */
 
 	/* from the station */
 	CONTROL_HELLO,                  /* hello.h's words, before anything else */

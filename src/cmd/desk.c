@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "grow.h"
 #include "job/frames.h"
 #include "launch.h"
 #include "mesh.h"
@@ -462,6 +463,7 @@ union frame {
 	struct wf_frame_dir dir;
 	struct wf_frame_launch launch;
 	struct wf_frame_kill kill;
+	struct wf_frame_grow grow;
 };
 
 /* True: it has something to say to the directory. */
@@ -491,11 +493,20 @@ static bool kill_taken(struct agent *a, struct place *p, const struct wf_frame_k
 	return true;
 }
 
+static bool grow_taken(struct agent *a, struct place *p, const struct wf_frame_grow *f, ssize_t n)
+{
+	if (n <= (ssize_t)offsetof(struct wf_frame_grow, hosts) || f->what != WF_CALL_GROW)
+		return false;
+	answer(a, p, WF_CALL_GROW, 0, NULL, 0);
+	grow_asked(a, p, f, (size_t)n - offsetof(struct wf_frame_grow, hosts));
+	return true;
+}
+
 /* Frames of their own. */
 static bool taken_apart(struct agent *a, struct place *p, const union frame *f, ssize_t n)
 {
 	return abort_taken(a, p, &f->abort, n) || at_taken(a, p, &f->at, n) || dir_taken(a, p, &f->dir, n) || launch_taken(a, p, &f->launch, n) ||
-	       kill_taken(a, p, &f->kill, n);
+	       kill_taken(a, p, &f->kill, n) || grow_taken(a, p, &f->grow, n);
 }
 
 /* Who aborted the job and was not killed for a second has ended by itself: its word still counts. */

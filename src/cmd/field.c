@@ -3,7 +3,7 @@
  * Nothing is started anywhere before every agent can be reached; then all begin. A site is over when it says so, or when its conversation breaks: a station ends everything on its host
  * when it hears nothing more of the launcher, so a broken one is as good as dead.
  *
- * The launcher alone decides which hosts are in: agents tell it whom they do not hear, and it has another way to each. The first host that is in serves the
+ * The launcher alone decides which hosts are in (verdict.h): agents tell it whom they do not hear, and it has another way to each. The first host that is in serves the
  * directory.
  */
 #include <errno.h>
@@ -21,6 +21,7 @@
 #include "brief.h"
 #include "control.h"
 #include "field.h"
+#include "growth.h"
 #include "mem/segment.h"
 #include "run.h"
 #include "streams.h"
@@ -63,15 +64,15 @@ static void lines_print(struct field *f)
 
 /* All of them */
 
-static bool is_in(const struct site *s)
+bool site_is_in(const struct site *s)
 {
 	return s->stage < SITE_DONE;
 }
 
-static void tell_all(struct field *f, enum control kind, uint32_t value)
+void field_tell_all(struct field *f, enum control kind, uint32_t value)
 {
 	for (unsigned i = 0; i < f->count; i++)
-		if (is_in(f->sites[i]))
+		if (site_is_in(f->sites[i]) && !(f->sites[i]->growth && f->sites[i]->stage < SITE_READY))
 			talk_say32(&f->sites[i]->talk, kind, value);
 }
 
@@ -91,36 +92,45 @@ static void end_all(struct field *f, int code)
 		return;
 	/* A station that has not got its brief has no agent to tell: it ends with the conversation. */
 	for (unsigned i = 0; i < f->count; i++)
-		if (is_in(f->sites[i]) && f->sites[i]->stage < SITE_READY) {
+		if (site_is_in(f->sites[i]) && f->sites[i]->stage < SITE_READY) {
 			talk_close(&f->sites[i]->talk);
 			f->sites[i]->stage = SITE_DONE;
 		}
-	tell_all(f, CONTROL_END, (uint32_t)code);
+	field_tell_all(f, CONTROL_END, (uint32_t)code);
 	f->phase = ENDING;
 	f->deadline = now_ns() + END_LIMIT;
 }
 
 /* Who serves the directory: the first that is in. */
+void field_tell_server(const struct field *f, struct site *s)
+{
+	uint8_t words[8];
+
+	wf_put32(words, f->server);
+	wf_put32(words + 4, f->epoch);
+	talk_say(&s->talk, CONTROL_SERVER, words, sizeof(words));
+}
+
 static void appoint(struct field *f)
 {
-	for (unsigned i = 0; i < f->count; i++)
-		if (is_in(f->sites[i])) {
-			uint8_t words[8];
+	unsigned i = 0;
 
-			f->server = i;
-			wf_put32(words, i);
-			wf_put32(words + 4, ++f->epoch);
-			for (unsigned k = 0; k < f->count; k++)
-				if (is_in(f->sites[k]))
-					talk_say(&f->sites[k]->talk, CONTROL_SERVER, words, sizeof(words));
-			return;
-		}
+	while (i < f->count && f->sites[i]->stage != SITE_WORKING)
+		i++;
+	if (i == f->count)
+		return;
+	f->server = i;
+	f->epoch++;
+	verdict_server(&f->verdict, i);
+	for (i = 0; i < f->count; i++)
+		if (site_is_in(f->sites[i]) && f->sites[i]->stage >= SITE_JOINING)
+			field_tell_server(f, f->sites[i]);
 }
 
 static void look_idle(struct field *f)
 {
 	for (unsigned i = 0; i < f->count; i++)
-		if (is_in(f->sites[i]) && (f->sites[i]->stage != SITE_WORKING || f->sites[i]->running))
+		if (site_is_in(f->sites[i]) && !f->sites[i]->growth && (f->sites[i]->stage != SITE_WORKING || f->sites[i]->running))
 			return;
 	if (f->phase == WORKING)
 		end_all(f, 0);
@@ -129,20 +139,26 @@ static void look_idle(struct field *f)
 /* @why NULL: it has said so itself. */
 static void lost(struct field *f, struct site *s, const char *why)
 {
-	if (!is_in(s))
+	if (!site_is_in(s))
 		return;
+	if (s->growth) {
+		growth_failed(f, s, why ? why : "its agent was killed");
+		return;
+	}
 	if (why && (f->phase != ENDING || s->stage >= SITE_READY))
 		say(f, s, why);
 	talk_close(&s->talk);
 	s->stage = SITE_LOST;
+	verdict_in(&f->verdict, s->index, false);
 	fail(f, CODE_FAULT);
 	if (f->phase == GATHERING || f->run->kill_on_fail) {
 		end_all(f, CODE_FAULT);
 		return;
 	}
-	tell_all(f, CONTROL_LOST, s->index);
+	field_tell_all(f, CONTROL_LOST, s->index);
 	if (f->server == s->index)
 		appoint(f);
+	growth_look_known(f);
 	look_idle(f);
 }
 
@@ -168,16 +184,22 @@ static void on_hello(struct field *f, struct site *s, struct wf_body *b)
 		lost(f, s, "what it is to do is too long to be told");
 }
 
+void field_member(struct wf_body *b, const struct site *s)
+{
+	wf_body_u32(b, s->index);
+	wf_body_text(b, s->at);
+	wf_body_text(b, s->host.name);
+	wf_body_u32(b, s->host.slots);
+}
+
 /* Every agent can be reached: they are told of each other, and begin. */
 static void begin_all(struct field *f)
 {
-	struct wf_body b = { .n = 8 };
+	struct wf_body b = { .n = 4 + (size_t)f->count * FIELD_MEMBER };
 
-	for (unsigned i = 0; i < f->count; i++) {
+	for (unsigned i = 0; i < f->count; i++)
 		if (f->sites[i]->stage != SITE_READY)
 			return;
-		b.n += 24 + sizeof(f->sites[i]->at) + strlen(f->sites[i]->host.name);
-	}
 	b.bytes = malloc(b.n);
 	if (!b.bytes) {
 		end_all(f, CODE_FAULT);
@@ -185,17 +207,19 @@ static void begin_all(struct field *f)
 	}
 	wf_body_u32(&b, f->count);
 	for (unsigned i = 0; i < f->count; i++) {
-		wf_body_u32(&b, i);
-		wf_body_text(&b, f->sites[i]->at);
-		wf_body_text(&b, f->sites[i]->host.name);
+		field_member(&b, f->sites[i]);
 		f->sites[i]->stage = SITE_WORKING;
 		f->sites[i]->running = 1;        /* until it says otherwise */
+		f->sites[i]->told = true;
+		verdict_in(&f->verdict, i, true);
 	}
 	f->phase = WORKING;
 	f->deadline = 0;
 	appoint(f);
-	for (unsigned i = 0; i < f->count; i++)
+	for (unsigned i = 0; i < f->count; i++) {
 		talk_say(&f->sites[i]->talk, CONTROL_MEMBERS, b.bytes, b.at);
+		talk_say(&f->sites[i]->talk, CONTROL_BEGIN, NULL, 0);
+	}
 	free(b.bytes);
 }
 
@@ -208,62 +232,22 @@ static void on_at(struct field *f, struct site *s, const struct wf_body *b)
 	memcpy(s->at, b->bytes, b->n);
 	s->at[b->n] = 0;
 	s->stage = SITE_READY;
-	begin_all(f);
+	if (s->growth)
+		growth_next_joins(f);
+	else
+		begin_all(f);
 }
 
 /* Going on */
 
-static void give_up(struct field *f, struct site *s)
-{
-	talk_say32(&s->talk, CONTROL_LOST, s->index);
-	lost(f, s, "the other hosts hear nothing of it any more: it is given up");
-}
-
-/* Who serves hears all, the others hear only it. If it gets on with none of them it is the one that is cut off, or stopped; else they are. Of two hosts that is so only
- * if the one that serves has nothing to say against the other. Not all notice at the same moment: so long it is put off. */
 static void judge(struct field *f, int64_t now)
 {
-	unsigned others = 0, apart = 0;
-	bool unheard = false;
+	uint32_t host;
 
-	if (f->phase != WORKING) {
-		f->verdict = 0;         /* it ends anyway */
-		return;
+	while (f->phase == WORKING && verdict_look(&f->verdict, now, &host)) {
+		talk_say32(&f->sites[host]->talk, CONTROL_LOST, host);
+		lost(f, f->sites[host], "the other hosts hear nothing of it any more: it is given up");
 	}
-	for (unsigned i = 0; i < f->count; i++)
-		if (is_in(f->sites[i]) && i != f->server) {
-			others++;
-			apart += f->sites[i]->unheard || f->sites[i]->deaf;
-			unheard |= f->sites[i]->unheard;
-		}
-	if (now < f->verdict && (apart < others || (others == 1 && !unheard)))
-		return;
-	f->verdict = 0;
-	/* Whoever is left has nothing against the next one that serves. */
-	if (apart && apart == others && (others > 1 || !unheard)) {
-		for (unsigned i = 0; i < f->count; i++)
-			f->sites[i]->unheard = f->sites[i]->deaf = false;
-		give_up(f, f->sites[f->server]);
-		return;
-	}
-	for (unsigned i = 0; i < f->count; i++)
-		if (is_in(f->sites[i]) && (f->sites[i]->unheard || f->sites[i]->deaf))
-			give_up(f, f->sites[i]);
-}
-
-static void on_silent(struct field *f, struct site *by, uint32_t host)
-{
-	if (f->phase != WORKING || host >= f->count || !is_in(f->sites[host]))
-		return;
-	if (by->index == f->server)
-		f->sites[host]->unheard = true;
-	else if (host == f->server)
-		by->deaf = true;
-	else
-		return;
-	if (!f->verdict)
-		f->verdict = now_ns() + f->run->silence_ms * MS * 2 / 5;
-	judge(f, now_ns());
 }
 
 /* A number of a process is given once. */
@@ -335,14 +319,17 @@ static void on_line(struct field *f, struct site *s, const struct wf_body *b)
 	char text[CONTROL_LINE_ROOM];
 
 	snprintf(text, sizeof(text), "%.*s", (int)(b->n < sizeof(text) ? b->n : sizeof(text) - 1), (const char *)b->bytes);
-	say(f, s, text);
+	if (s->growth)
+		memcpy(s->line, text, sizeof(text));    /* for who has asked for it */
+	else
+		say(f, s, text);
 }
 
 /* An agent that ends by itself could not start what it had to, or was asked to end the job; one that was killed is that host's misfortune. */
 static void on_done(struct field *f, struct site *s, uint32_t code)
 {
-	if (code == DONE_KILLED) {
-		lost(f, s, NULL);
+	if (code == DONE_KILLED || s->growth) {
+		lost(f, s, s->growth ? "its agent has ended" : NULL);
 		return;
 	}
 	s->stage = SITE_DONE;
@@ -352,8 +339,18 @@ static void on_done(struct field *f, struct site *s, uint32_t code)
 		end_all(f, (int)code);
 }
 
+/* Of one that is to join; whatever goes wrong there is nothing to the job. */
+static bool may_say(const struct site *s, enum control kind)
+{
+	return !s->growth || kind == CONTROL_HELLO || kind == CONTROL_AT || kind == CONTROL_LINE || kind == CONTROL_KNOWN || kind == CONTROL_FAILED || kind == CONTROL_DONE;
+}
+
 static void on_packet(struct field *f, struct site *s, enum control kind, struct wf_body *b)
 {
+	if (!may_say(s, kind)) {
+		lost(f, s, "it said nonsense");
+		return;
+	}
 	switch (kind) {
 	case CONTROL_HELLO:
 		on_hello(f, s, b);
@@ -371,6 +368,8 @@ static void on_packet(struct field *f, struct site *s, enum control kind, struct
 		on_taken(f, s, wf_body_get32(b));
 		break;
 	case CONTROL_FAILED:
+		if (s->growth)
+			break;
 		fail(f, (int)wf_body_get32(b));
 		if (f->run->kill_on_fail)
 			end_all(f, f->code);
@@ -379,7 +378,7 @@ static void on_packet(struct field *f, struct site *s, enum control kind, struct
 		if (!f->failed || f->phase == WORKING)
 			f->code = (int)wf_body_get32(b);
 		f->failed = true;
-		tell_all(f, CONTROL_KILL, (uint32_t)f->code);
+		field_tell_all(f, CONTROL_KILL, (uint32_t)f->code);
 		end_all(f, f->code);
 		break;
 	case CONTROL_IDLE:
@@ -390,7 +389,17 @@ static void on_packet(struct field *f, struct site *s, enum control kind, struct
 		on_numbers(f, s, b);
 		break;
 	case CONTROL_SILENT:
-		on_silent(f, s, wf_body_get32(b));
+		verdict_silent(&f->verdict, s->index, wf_body_get32(b), now_ns());
+		break;
+	case CONTROL_HEARD:
+		verdict_heard(&f->verdict, s->index, wf_body_get32(b));
+		break;
+	case CONTROL_KNOWN:
+		growth_known(f, s, wf_body_get32(b));
+		break;
+	case CONTROL_GROW:
+		if (!growth_asked(f, s, b))
+			lost(f, s, "it said nonsense");
 		break;
 	case CONTROL_DONE:
 		on_done(f, s, wf_body_get32(b));
@@ -408,9 +417,9 @@ static void on_site(struct field *f, struct site *s)
 	talk_read(&s->talk);
 	if (!s->begun)
 		s->begun = talk_begun(&s->talk);
-	while (s->begun && is_in(s) && talk_next(&s->talk, &kind, &b))
+	while (s->begun && site_is_in(s) && talk_next(&s->talk, &kind, &b))
 		on_packet(f, s, kind, &b);
-	if (s->talk.broken && is_in(s))
+	if (s->talk.broken && site_is_in(s))
 		lost(f, s, s->begun ? "the connection to it broke" : "it could not be started");
 }
 
@@ -461,9 +470,9 @@ static _Noreturn void leave_at_once(struct field *f, int code)
 
 static void stop(struct field *f)
 {
-	tell_all(f, CONTROL_SIGNAL, SIGTSTP);
+	field_tell_all(f, CONTROL_SIGNAL, SIGTSTP);
 	if (run_stop())
-		tell_all(f, CONTROL_SIGNAL, SIGCONT);
+		field_tell_all(f, CONTROL_SIGNAL, SIGCONT);
 }
 
 static void on_signal(struct field *f)
@@ -485,7 +494,7 @@ static void on_signal(struct field *f)
 			leave_at_once(f, 128 + sig);
 		if (sig == SIGINT)
 			f->interrupted = now;
-		tell_all(f, CONTROL_SIGNAL, (uint32_t)sig);
+		field_tell_all(f, CONTROL_SIGNAL, (uint32_t)sig);
 	}
 }
 
@@ -511,13 +520,13 @@ static void on_time(struct field *f, int64_t now)
 		say(f, NULL, text);
 		end_all(f, CODE_TIMEOUT);
 	}
-	if (f->verdict && now >= f->verdict)
-		judge(f, now);
+	judge(f, now);
+	growth_look(f, now);
 	if (!f->deadline || now < f->deadline)
 		return;
 	if (f->phase == GATHERING) {
 		for (unsigned i = 0; i < f->count; i++)
-			if (is_in(f->sites[i]) && f->sites[i]->stage < SITE_READY)
+			if (site_is_in(f->sites[i]) && f->sites[i]->stage < SITE_READY)
 				say(f, f->sites[i], "it does not answer");
 		end_all(f, CODE_FAULT);
 		return;
@@ -525,18 +534,20 @@ static void on_time(struct field *f, int64_t now)
 	for (unsigned i = 0; i < f->count; i++)
 		if (f->sites[i]->pieces)
 			f->deadline = now + END_LIMIT;          /* it waits for whoever reads what it prints */
-		else if (is_in(f->sites[i]))
+		else if (site_is_in(f->sites[i]))
 			lost(f, f->sites[i], "it has not ended in time");
 }
 
 static int wait_ms(const struct field *f, int64_t now)
 {
-	int64_t until = f->deadline;
+	int64_t until = f->deadline, verdict = f->phase == WORKING ? verdict_next(&f->verdict) : 0, growth = growth_next(f);
 
 	if (f->timeout && f->phase != ENDING && (!until || f->timeout < until))
 		until = f->timeout;
-	if (f->verdict && (!until || f->verdict < until))
-		until = f->verdict;
+	if (verdict && (!until || verdict < until))
+		until = verdict;
+	if (growth && (!until || growth < until))
+		until = growth;
 	if (!until)
 		return -1;
 	return until <= now ? 0 : (int)((until - now) / MS < 3600000 ? (until - now) / MS + 1 : 3600000);
@@ -568,7 +579,7 @@ static void read_input(struct field *f, struct site *s, int input)
 static bool is_over(struct field *f)
 {
 	for (unsigned i = 0; i < f->count; i++)
-		if (is_in(f->sites[i]) || f->sites[i]->pieces)
+		if (site_is_in(f->sites[i]) || f->sites[i]->pieces)
 			return false;
 	return f->lines_at == f->lines_n;
 }
@@ -588,7 +599,7 @@ static bool turn(struct field *f, struct pollfd *polls)
 	for (unsigned i = 0; i < count; i++) {
 		struct talk *t = &f->sites[i]->talk;
 
-		polls[n++] = (struct pollfd){ .fd = t->broken || !is_in(f->sites[i]) ? -1 : t->in, .events = POLLIN };
+		polls[n++] = (struct pollfd){ .fd = t->broken || !site_is_in(f->sites[i]) ? -1 : t->in, .events = POLLIN };
 		polls[n++] = (struct pollfd){ .fd = talk_owes(t) ? t->out : -1, .events = POLLOUT };
 	}
 	n += streams_fill(f->streams, polls + n, &(int){ 0 });
@@ -602,7 +613,7 @@ static bool turn(struct field *f, struct pollfd *polls)
 	for (unsigned i = 0; i < count; i++) {
 		struct site *s = f->sites[i];
 
-		if (polls[2 + 2 * i].revents && is_in(s))
+		if (polls[2 + 2 * i].revents && site_is_in(s))
 			on_site(f, s);
 		talk_write(&s->talk);
 		print_pieces(f, s);
@@ -639,6 +650,7 @@ int field_main(struct run *run)
 	static struct field f;
 
 	f.run = run;
+	f.verdict.put_off = VERDICT_PUT_OFF(run->silence_ms * MS);
 	run->hosts_count = run->list->count;
 	if (run_descriptors() < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || run_signals(run, true, &f.signals) < 0)
 		return fprintf(stderr, "weft run: cannot start: %s\n", strerror(errno)), CODE_FAULT;

@@ -13,6 +13,7 @@
 #include "control.h"
 #include "hostlist.h"
 #include "run.h"
+#include "verdict.h"
 
 /* Output that was not printed yet. */
 struct piece {
@@ -27,16 +28,20 @@ struct site {
 	struct host host;
 	pid_t pid;                      /* of the command that starts it; 0: reaped */
 	struct talk talk;
-	enum { SITE_STARTING, SITE_GREETED, SITE_READY, SITE_WORKING, SITE_DONE, SITE_LOST } stage;
+	enum { SITE_STARTING, SITE_GREETED, SITE_READY, SITE_JOINING, SITE_WORKING, SITE_DONE, SITE_LOST } stage;     /* JOINING: growth.h */
 	bool begun;                     /* its first word has come */
+	bool told;                      /* the others have heard of it: its number is used up */
+	bool knows;                     /* of the one that is joining */
+	struct growth *growth;          /* by which it is to join; NULL: it is in, or is of the first */
+	char line[CONTROL_LINE_ROOM];   /* the last it had to say while it was to join */
 	struct hello hello;
 	char at[96];                    /* where its agent is */
 	uint32_t running;
-	bool unheard, deaf;             /* the one that serves does not hear it, it does not hear that one */
 	struct piece *pieces, **pieces_end;
 	size_t unprinted;               /* bytes of them */
 };
 
+struct growth;
 struct streams;
 
 struct field {
@@ -50,14 +55,24 @@ struct field {
 	enum { GATHERING, WORKING, ENDING } phase;
 	int64_t deadline;               /* of the phase; 0: none */
 	int64_t timeout, interrupted;
-	int64_t verdict;                /* when those who heard nothing of each other are judged; 0: there are none */
+	struct verdict verdict;         /* on those who hear nothing of each other */
 	unsigned server, epoch;
+	struct growth *growths;
+	struct site *joining;           /* one at a time; NULL: none */
 	uint32_t numbers;               /* of processes, given out */
 	size_t input_way;               /* bytes of input that rank 0's host has not taken */
 	bool input_over;
 	char *lines;                    /* to be printed: texts with their ends, one after another */
 	size_t lines_at, lines_n, lines_room;
 };
+
+#define FIELD_MEMBER 400u               /* bytes of one in CONTROL_MEMBERS, at most */
+
+/* field.c */
+bool site_is_in(const struct site *s);
+void field_tell_all(struct field *f, enum control kind, uint32_t value);        /* who has an agent */
+void field_tell_server(const struct field *f, struct site *s);                  /* who serves the directory */
+void field_member(struct wf_body *b, const struct site *s);                     /* as CONTROL_MEMBERS has it */
 
 /* site.c */
 struct site *site_new(unsigned index, const struct host *host);         /* NULL: no memory */

@@ -21,6 +21,7 @@
 #include "job/pact.h"
 #include "launch.h"
 #include "mesh.h"
+#include "verdict.h"
 
 #define SILENCE_MS 5000
 #define ABORT_GRACE (1500 * MS)         /* who aborts the job ends by itself within a second, and its code is the one to be seen */
@@ -320,6 +321,7 @@ static int on_member(struct agent *a, struct wf_body *told)
 	wf_body_u32(&b, a->run->host_of[rank]);
 	wf_body_text(&b, at);
 	wf_body_text(&b, name);
+	wf_body_u32(&b, 1);
 	b = (struct wf_body){ .bytes = room, .n = b.at };
 	mesh_members(a, &b);
 	return 0;
@@ -472,7 +474,7 @@ void hosted_silent(struct agent *a, uint32_t host)
 {
 	uint32_t next = 0;
 
-	agent_say(a, "host %u (%s) was not heard for %d ms and is given up", host, mesh_name(a, host), a->run->silence_ms);
+	agent_say(a, "host %u (%s) was not heard for %d ms and is given up", host, mesh_name(a, host), VERDICT_ALONE(a->run->silence_ms));
 	mesh_lost(a, host);
 	if (hosted.serving == a->run->host)
 		tell_all(a, MESH_LOST, host);

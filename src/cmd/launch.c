@@ -25,6 +25,7 @@ struct launch {
 	bool knows[HOSTLIST_HOSTS];     /* the plan */
 	bool begun;
 	bool guest;                     /* one process, which is there already */
+	bool held;                      /* to be started here once this host has begun */
 };
 
 static struct launch *launches;
@@ -86,7 +87,13 @@ static void refuse(struct agent *a, struct launch *l, int err, const char *words
 	l->begun = true;
 }
 
-/* Where: the hosts that were asked for, in turn; else each where fewest are. */
+/* Whether a host has, for its slots, less to do than another. */
+static bool is_idler(const struct agent *a, const uint32_t *load, uint32_t host, uint32_t than)
+{
+	return (uint64_t)(load[host] + 1) * mesh_slots(a, than) < (uint64_t)(load[than] + 1) * mesh_slots(a, host);
+}
+
+/* Where: the hosts that were asked for, in turn; else each where fewest are, for its slots. */
 static bool choose_hosts(struct agent *a, struct launch *l)
 {
 	uint32_t load[HOSTLIST_HOSTS] = { 0 }, i = 0;
@@ -103,7 +110,7 @@ static bool choose_hosts(struct agent *a, struct launch *l)
 			uint32_t best = HOSTLIST_HOSTS;
 
 			for (uint32_t h = 0; !part->hosts_count && h < HOSTLIST_HOSTS; h++)
-				if (mesh_name(a, h) && (best == HOSTLIST_HOSTS || load[h] < load[best]))
+				if (mesh_name(a, h) && (best == HOSTLIST_HOSTS || is_idler(a, load, h, best)))
 					best = h;
 			if (part->hosts_count)
 				best = part->hosts[n % part->hosts_count];
@@ -249,6 +256,13 @@ static void start_here(struct agent *a, struct launch *l, uint32_t number)
 	agent_idle(a);
 }
 
+static void start_all_here(struct agent *a, struct launch *l)
+{
+	for (uint32_t i = 0; i < l->count; i++)
+		if (l->hosts[i] == a->run->host && a->phase == WORKING)
+			start_here(a, l, l->base + i + 1);
+}
+
 static void plan_body(struct launch *l, struct wf_body *b)
 {
 	wf_body_u32(b, l->base);
@@ -305,11 +319,22 @@ static bool note_plan(struct agent *a, uint32_t base, uint32_t count, const uint
 	return true;
 }
 
+static uint8_t *plan_bytes(struct launch *l, size_t *ret_n)
+{
+	struct wf_body b = { .n = 8 + 4 * (size_t)l->count };
+
+	b.bytes = malloc(b.n);
+	if (b.bytes)
+		plan_body(l, &b);
+	*ret_n = b.at;
+	return b.bytes;
+}
+
 void launch_numbers(struct agent *a, uint32_t ticket, uint32_t base)
 {
 	struct launch *l = launches;
-	struct wf_body b;
 	uint8_t *room;
+	size_t n;
 
 	while (l && l->ticket != ticket)
 		l = l->next;
@@ -322,18 +347,34 @@ void launch_numbers(struct agent *a, uint32_t ticket, uint32_t base)
 	l->base = base;
 	note_plan(a, base, l->count, l->hosts);
 	l->knows[a->run->host] = true;
-	b = (struct wf_body){ .n = 8 + 4 * (size_t)l->count };
-	b.bytes = room = malloc(b.n);
+	room = plan_bytes(l, &n);
 	if (!room) {
 		refuse(a, l, -ENOMEM, "no memory");
 		return;
 	}
-	plan_body(l, &b);
 	for (uint32_t h = 0; h < HOSTLIST_HOSTS; h++)
 		if (h != a->run->host && mesh_name(a, h))
-			mesh_launch(a, h, MESH_LAUNCH_PLAN, room, b.at);
+			mesh_launch(a, h, MESH_LAUNCH_PLAN, room, n);
 	free(room);
 	begin(a, l);
+}
+
+/* All that was planned here: also of what is there already the new one has to know whose it is. */
+void launch_host_new(struct agent *a, uint32_t host)
+{
+	for (struct launch *l = launches; l; l = l->next) {
+		uint8_t *room;
+		size_t n;
+
+		if (!l->base || !l->hosts || l->origin != a->run->host)
+			continue;
+		room = plan_bytes(l, &n);
+		if (room)
+			mesh_launch(a, host, MESH_LAUNCH_PLAN, room, n);
+		else
+			l->knows[host] = true;
+		free(room);
+	}
 }
 
 /* From other agents */
@@ -387,9 +428,18 @@ void launch_start(struct agent *a, uint32_t host, struct wf_body *b)
 	l->origin = host;
 	l->begun = true;
 	l->hosts = hosts;
-	for (uint32_t i = 0; i < count; i++)
-		if (hosts[i] == a->run->host && a->phase == WORKING)
-			start_here(a, l, base + i + 1);
+	l->held = !a->begun;
+	if (a->begun)
+		start_all_here(a, l);
+}
+
+void launch_begun(struct agent *a)
+{
+	for (struct launch *l = launches; l; l = l->next)
+		if (l->held) {
+			l->held = false;
+			start_all_here(a, l);
+		}
 }
 
 /* For who asked, with its own name for it. */

@@ -29,6 +29,8 @@ void launch_plan_known(struct agent *a, uint32_t host, uint32_t base);          
 void launch_start(struct agent *a, uint32_t host, struct wf_body *b);           /* start yours */
 void launch_news(struct agent *a, uint32_t host, struct wf_body *b);            /* of one of them */
 void launch_host_gone(struct agent *a, uint32_t host);
+void launch_host_new(struct agent *a, uint32_t host);
+void launch_begun(struct agent *a);                                             /* this host may start something from now on */
 
 /* A number for a process that comes by itself, which every agent knows before it does: guest_number tells. */
 void launch_guest(struct agent *a, uint32_t ticket);

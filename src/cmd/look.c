@@ -1,4 +1,4 @@
-/* look.c - `weft ps`, `weft ls`, `weft kill`: who is in a job, and signals to them.
+/* look.c - `weft ps`, `weft ls`, `weft kill`, `weft grow`: who is in a job, signals to them, and more hosts for it.
  *
  * The command comes to a job of this user as a guest and asks as any program would. Jobs of this host are found by the names of their agents' sockets (guest.c).
  */
@@ -15,16 +15,19 @@
 #include <unistd.h>
 #include <weft/weft.h>
 
+#include "hostlist.h"
 #include "run.h"
 
 #define JOBS 64
 #define MOST 4096                       /* entities of one answer */
 #define PATIENCE (5 * WEFT_S)
+#define GROW_PATIENCE (70 * WEFT_S)     /* longer than the launcher's */
 
 static const char usage[] =
 	"weft ps [-j JOB]             the processes of a job\n"
 	"weft ls [-j JOB] [QUERY]     who is in its directory: \"kind=thread role=worker\", \"/pool/w[3]\"; all of it\n"
 	"weft kill [-j JOB] [-SIGNAL] ID...   a signal (TERM) to processes, by their numbers or ids, or to all of a host\n"
+	"weft grow [-j JOB] HOSTS     hosts join a job that weft run --hosts has started: \"c:4,d:4\"; also weft grow JOB HOSTS\n"
 	"  -j JOB                     which job, by the beginning of its name; not needed if there is one. A url is fine, too\n";
 
 struct job {
@@ -198,4 +201,43 @@ int kill_main(int argc, char **argv)
 	}
 	weft_fini(weft_in(WEFT_S));
 	return code;
+}
+
+/* How many hosts @text asks for; less than 0: it is no list, which was said. */
+static int hosts_asked(const char *text)
+{
+	struct hostlist list;
+	char words[256];
+	int n;
+
+	if (hostlist_commas(text, &list, words, sizeof(words)) < 0)
+		return fprintf(stderr, "weft grow: %s\n", words), -1;
+	n = (int)list.count;
+	hostlist_free(&list);
+	return n;
+}
+
+int grow_main(int argc, char **argv)
+{
+	static char text[16384], option[] = "-j";
+	weft_id ids[HOSTLIST_HOSTS];
+	char *named[] = { argv[0], option, argc > 1 ? argv[1] : NULL, argc > 2 ? argv[2] : NULL, NULL };
+	int used, asked, r, n;
+
+	if (argc == 3 && argv[1][0] != '-') {
+		argc = 4;
+		argv = named;
+	}
+	r = come_in(argc, argv, &used, NULL);
+	if (r)
+		return r - 1;
+	asked = argc - used == 1 ? hosts_asked(argv[used]) : (fputs(usage, stderr), -1);
+	n = asked < 0 ? 0 : weft_job_grow(argv[used], weft_in(GROW_PATIENCE), ids, HOSTLIST_HOSTS);
+	if (n < asked)
+		fprintf(stderr, "weft grow: %s\n", weft_last_error());
+	for (int i = 0; i < n; i++)
+		if (weft_dir_get(ids[i], NULL, weft_in(PATIENCE), text, sizeof(text)) >= 0)
+			puts(text);
+	weft_fini(weft_in(WEFT_S));
+	return asked < 0 ? CODE_USAGE : n < asked ? CODE_FAULT : 0;
 }

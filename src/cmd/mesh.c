@@ -3,8 +3,8 @@
  * A message is its tag and a body (control.h). What is told of a process comes from the agent of its host alone, in order, so a death is never
  * overtaken by where the dead one was.
  *
- * Silence: every agent says something to the one that serves, and that one to all, five times within the time after which a host counts as dead. Who has
- * not heard the other for so long tells the launcher, which decides: it has another way to each host.
+ * Silence: every agent says something to the one that serves, and that one to all, ten times within the time after which a host counts as dead. Who has
+ * not heard the other for three fifths of it tells the launcher, and when it hears it again, too; the launcher decides (verdict.h): it has another way to each host.
  *
  * Threads  The agent is one thread; weft's listener is the other and asks where() for addresses, under members_lock.
  */
@@ -25,6 +25,7 @@
 #include "launch.h"
 #include "post.h"
 #include "secure/chain.h"
+#include "verdict.h"
 #include "wire/wire.h"
 
 #define MESSAGE 256u
@@ -36,15 +37,16 @@ struct member {
 	bool lost;                      /* [agent's thread] for good */
 	char at[WF_AT_TEXT];
 	char name[64];                  /* [agent's thread] */
+	uint32_t slots;                 /* [agent's thread] */
 	int64_t heard;                  /* [agent's thread] */
-	bool silent;                    /* the launcher was told */
+	bool silent;                    /* [agent's thread] the launcher was told */
 };
 
 static pthread_mutex_t members_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct member members[HOSTLIST_HOSTS];           /* in, at: under members_lock */
 static struct weft_queue *queue;
 static uint32_t server;
-static int64_t next_beat, every;
+static int64_t next_beat, next_look, every, patience;
 
 static int where(uint32_t process, char *ret_at, size_t n)
 {
@@ -106,12 +108,20 @@ static bool here_body(struct agent *a, uint32_t process, struct wf_body *b, uint
 {
 	struct spot *s = where_spot(&a->where, process);
 
-	if (!s || !s->at[0] || s->gone)
+	if (!s || s->gone)
 		return false;
 	body_begin(b, room);
 	wf_body_u32(b, process);
 	wf_body_text(b, s->at);
 	return true;
+}
+
+static void gone_body(struct wf_body *b, uint8_t *room, uint32_t process, int status, bool left)
+{
+	body_begin(b, room);
+	wf_body_u32(b, process);
+	wf_body_u32(b, (uint32_t)status);
+	wf_body_u32(b, left);
 }
 
 void mesh_here(struct agent *a, uint32_t process)
@@ -132,10 +142,7 @@ void mesh_gone(struct agent *a, uint32_t process, int status, bool left)
 	s->gone = true;
 	if (!a->run->meshed)
 		return;
-	body_begin(&b, room);
-	wf_body_u32(&b, process);
-	wf_body_u32(&b, (uint32_t)status);
-	wf_body_u32(&b, left);
+	gone_body(&b, room, process, status, left);
 	send_all(a, MESH_GONE, &b);
 }
 
@@ -207,9 +214,18 @@ static void tell_all_to(struct agent *a, uint32_t host)
 	uint8_t room[MESSAGE];
 	struct wf_body b;
 
-	for (unsigned i = 0; i < a->count; i++)
-		if (here_body(a, a->places[i]->number, &b, room))
+	for (unsigned i = 0; i < a->count; i++) {
+		struct place *p = a->places[i];
+		struct spot *s = where_spot(&a->where, p->number);
+
+		if (s->gone) {
+			gone_body(&b, room, p->number, p->status, p->stage == STAGE_LEFT);
+			send_to(host, MESH_GONE, &b);
+		} else if ((s->at[0] || a->begun) && here_body(a, p->number, &b, room)) {
 			send_to(host, MESH_HERE, &b);
+		}
+	}
+	launch_host_new(a, host);
 }
 
 /* Members */
@@ -229,14 +245,23 @@ const char *mesh_name(const struct agent *a, uint32_t host)
 	return own;
 }
 
-void mesh_members(struct agent *a, struct wf_body *b)
+uint32_t mesh_slots(const struct agent *a, uint32_t host)
 {
-	uint32_t n = wf_body_get32(b);
+	return a->run->meshed && is_in(host) && members[host].slots ? members[host].slots : 1;
+}
+
+uint32_t mesh_members(struct agent *a, struct wf_body *b)
+{
+	uint32_t n = wf_body_get32(b), host = HOSTLIST_HOSTS;
 
 	for (uint32_t i = 0; i < n && !b->bad; i++) {
-		uint32_t host = wf_body_get32(b);
-		const char *at = wf_body_get_text(b), *name = wf_body_get_text(b);
+		const char *at, *name;
+		uint32_t slots;
 
+		host = wf_body_get32(b);
+		at = wf_body_get_text(b);
+		name = wf_body_get_text(b);
+		slots = wf_body_get32(b);
 		if (host >= HOSTLIST_HOSTS || !at || !name || is_in(host))
 			continue;
 		pthread_mutex_lock(&members_lock);
@@ -244,11 +269,13 @@ void mesh_members(struct agent *a, struct wf_body *b)
 		members[host].in = true;
 		pthread_mutex_unlock(&members_lock);
 		members[host].heard = now_ns();
+		members[host].slots = slots;
 		snprintf(members[host].name, sizeof(members[host].name), "%s", name);
 		post_host(a, host);
 		if (host != a->run->host)
 			tell_all_to(a, host);
 	}
+	return host;
 }
 
 static void spot_gone(struct agent *a, uint32_t process, int status, bool left)
@@ -285,8 +312,10 @@ void mesh_server(struct agent *a, struct wf_body *b)
 	if (!wf_body_whole(b) || host >= HOSTLIST_HOSTS)
 		return;
 	server = host;
-	for (uint32_t h = 0; h < HOSTLIST_HOSTS; h++)
+	for (uint32_t h = 0; h < HOSTLIST_HOSTS; h++) {
 		members[h].heard = now;
+		members[h].silent = false;      /* whom the one before did not hear is nothing to this one, and the launcher has forgotten it */
+	}
 	post_server(a, host, epoch);
 }
 
@@ -303,18 +332,24 @@ static void take(struct agent *a, uint32_t host, uint64_t tag, struct wf_body *b
 	switch (tag) {
 	case MESH_HERE:
 		at = wf_body_get_text(b);
-		if (!wf_body_whole(b) || !s || !process || s->gone || (s->known && s->host != host))
+		if (!wf_body_whole(b) || !at || !s || !process || s->gone || (s->known && s->host != host))
 			break;
 		s->known = true;
 		s->host = host;
 		snprintf(s->at, sizeof(s->at), "%s", at);
+		if (!at[0])
+			break;
 		news_far(a, WF_NOTE_JOINED, process, 0, false);
 		break;
 	case MESH_GONE:
 		status = (int)wf_body_get32(b);
 		left = wf_body_get32(b) != 0;
-		if (wf_body_whole(b) && s && s->host == host)
-			spot_gone(a, process, status, left);
+		if (!wf_body_whole(b) || !s || (s->known && s->host != host))
+			break;
+		/* Who has joined later may hear of an end before he hears of the beginning. */
+		if (!s->known)
+			*s = (struct spot){ .gone = true, .host = host };
+		spot_gone(a, process, status, left);
 		break;
 	case MESH_JOINED:
 		post_far_joined(a, host, process);
@@ -367,6 +402,8 @@ static void ended(struct agent *a, const struct weft_status *st)
 	/* One that begins a little earlier may be heard before the launcher's word of it. */
 	if (host < HOSTLIST_HOSTS && !members[host].lost) {
 		members[host].heard = now_ns();
+		if (members[host].silent && control_send32(a->control, CONTROL_HEARD, host) == 0)
+			members[host].silent = false;
 		b = (struct wf_body){ .bytes = st->buf->data, .n = st->len };
 		take(a, host, st->tag, &b);
 	}
@@ -386,40 +423,56 @@ void mesh_event(struct agent *a)
 
 int64_t mesh_next(const struct agent *a)
 {
-	return a->run->meshed && queue ? next_beat : 0;
+	return a->run->meshed && queue ? next_look : 0;
+}
+
+/* When it has been silent for too long, unless it is heard before; 0: nobody waits for that. */
+static int64_t due(const struct agent *a, uint32_t host)
+{
+	return is_in(host) && host != a->run->host && !members[host].silent ? members[host].heard + patience : 0;
 }
 
 static void listen_for(struct agent *a, uint32_t host, int64_t now)
 {
-	if (!is_in(host) || host == a->run->host || members[host].silent || now - members[host].heard < 5 * every)
+	if (!due(a, host) || now < due(a, host))
 		return;
-	members[host].silent = true;
 	if (a->run->hosted)
 		hosted_silent(a, host);
 	else
-		control_send32(a->control, CONTROL_SILENT, host);
+		members[host].silent = control_send32(a->control, CONTROL_SILENT, host) == 0;
+}
+
+static void beat(struct agent *a)
+{
+	struct wf_body nothing = { 0 };
+
+	if (server == a->run->host)
+		send_all(a, MESH_BEAT, &nothing);
+	else if (is_in(server))
+		send_to(server, MESH_BEAT, &nothing);
 }
 
 void mesh_look(struct agent *a, int64_t now)
 {
-	struct wf_body nothing = { 0 };
-	int64_t late = now - next_beat;
+	bool serves = server == a->run->host;
+	uint32_t first = serves ? 0 : server, last = serves ? HOSTLIST_HOSTS - 1 : server;
+	int64_t late = now - next_look;
 
 	if (!a->run->meshed || !queue || late < 0)
 		return;
 	/* Who was stopped himself has heard nobody. */
 	for (uint32_t h = 0; late > every && h < HOSTLIST_HOSTS; h++)
 		members[h].heard += late;
-	next_beat = now + every;
-	if (server != a->run->host) {
-		if (is_in(server))
-			send_to(server, MESH_BEAT, &nothing);
-		listen_for(a, server, now);
-		return;
+	if (now >= next_beat) {
+		beat(a);
+		next_beat = now + every;
 	}
-	send_all(a, MESH_BEAT, &nothing);
-	for (uint32_t h = 0; h < HOSTLIST_HOSTS; h++)
+	next_look = next_beat;
+	for (uint32_t h = first; h <= last; h++) {
 		listen_for(a, h, now);
+		if (due(a, h) > now && due(a, h) < next_look)
+			next_look = due(a, h);
+	}
 }
 
 /* The beginning */
@@ -457,8 +510,9 @@ int mesh_open(struct agent *a)
 		agent_say(a, "the agent cannot be reached by others: %s", weft_last_error());
 		return -1;
 	}
-	every = a->run->silence_ms * MS / 5;
-	next_beat = now_ns() + every;
+	every = VERDICT_BEAT(a->run->silence_ms * MS);
+	patience = a->run->hosted ? VERDICT_ALONE(a->run->silence_ms * MS) : VERDICT_COMPLAIN(a->run->silence_ms * MS);
+	next_beat = next_look = now_ns() + every;
 	if (a->run->hosted)
 		return hosted_reached(a, at);
 	return control_send(a->control, CONTROL_AT, at, strlen(at)) < 0 ? -1 : 0;

@@ -15,10 +15,11 @@ struct wf_body;
 
 int mesh_open(struct agent *a);                         /* this agent can be reached, and the launcher is told where; -1: it was said why not */
 void mesh_close(void);                                  /* this agent ends; what it has said is heard first, within a moment */
-void mesh_members(struct agent *a, struct wf_body *b);     /* CONTROL_MEMBERS; false: nonsense */
+uint32_t mesh_members(struct agent *a, struct wf_body *b);  /* CONTROL_MEMBERS; the last of them */
 void mesh_lost(struct agent *a, uint32_t host);         /* CONTROL_LOST: all of it is dead */
 void mesh_server(struct agent *a, struct wf_body *b);      /* CONTROL_SERVER */
 const char *mesh_name(const struct agent *a, uint32_t host);            /* NULL: it is not in */
+uint32_t mesh_slots(const struct agent *a, uint32_t host);              /* of a host that is in */
 void mesh_event(struct agent *a);                       /* something came, or went */
 
 /* News of this host for the others. */
@@ -34,7 +35,7 @@ void mesh_told(struct agent *a, uint32_t host, uint32_t process, const void *msg
 /* What launch.h and weft_kill have for other agents. */
 enum mesh {
 	MESH_BEAT = 1,
-	MESH_HERE,                      /* u32 process, text where */
+	MESH_HERE,                      /* u32 process, text where; "": it has not said */
 	MESH_GONE,                      /* u32 process, u32 status, u32 left */
 	MESH_JOINED,                    /* u32 process: of the directory, and so are the next three: post.h */
 	MESH_ALL,

@@ -16,6 +16,7 @@ static int help_main(int argc, char **argv)
 	     "weft ps                                  the processes of a job\n"
 	     "weft ls [QUERY]                          who is in its directory\n"
 	     "weft kill [-SIGNAL] ID...                a signal to processes of a job\n"
+	     "weft grow HOSTS                          hosts join a job\n"
 	     "weft state PID                           ports, queues and who waits for whom in a process\n"
 	     "weft ping ID                             how far a process of another host is, over each lane\n"
 	     "weft info [--mpi]                        the version, the machine; what of MPI is there\n"
@@ -43,6 +44,7 @@ static const struct {
 	{ "ps", ps_main },
 	{ "ls", ls_main },
 	{ "kill", kill_main },
+	{ "grow", grow_main },
 	{ "state", state_main },
 	{ "ping", ping_main },
 	{ "info", info_main },

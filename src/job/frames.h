@@ -84,6 +84,17 @@ struct wf_frame_kill {
 	uint32_t reserved;
 };
 
+#define WF_GROW_TEXT 61440u     /* bytes of a list of hosts, its end included */
+
+/* WF_CALL_GROW: hosts that are to join the job; as long as the text, which ends with 0. What came of it is told by WF_NOTE_GROW, with a body: u32 name, u32 err, u32 count, u32 number of
+ * each host that has joined, text why others have not. */
+enum { WF_CALL_GROW = 64 };
+struct wf_frame_grow {
+	uint32_t what, name;            /* name: the caller's for it */
+	uint32_t ms, reserved;          /* ms: it has so long; UINT32_MAX: any time */
+	char hosts[WF_GROW_TEXT];
+};
+
 /* Who was not started by an agent knocks at its socket, gets a seat, and joins through that same socket as if it were his door. */
 #define WF_KNOCK_MAGIC UINT64_C(0x6b636f6e6b746677)
 struct wf_frame_knock {

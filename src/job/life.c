@@ -16,6 +16,7 @@
 #include "dir/link.h"
 #include "dir/text.h"
 #include "job/entry.h"
+#include "job/grow.h"
 #include "job/others.h"
 #include "job/spawn.h"
 #include "mem/bury.h"
@@ -250,6 +251,7 @@ static bool leave_job(weft_time until)
 	bool drained;
 
 	wf_spawns_close();
+	wf_grows_close();
 	wf_dir_close();
 	wf_selves_leave(true);
 	for (;;) {

@@ -416,6 +416,27 @@ int wf_link_kill(uint32_t process, int sig)
 	return r;
 }
 
+int wf_link_grow(uint32_t name, uint32_t ms, const char *hosts)
+{
+	size_t len = strlen(hosts) + 1;
+	struct wf_frame_grow *frame = malloc(sizeof(*frame));
+	struct wf_frame_answer answer;
+	int r;
+
+	if (!frame || len > sizeof(frame->hosts)) {
+		free(frame);
+		return frame ? -E2BIG : weft_fail(-ENOMEM, "no memory to ask the agent");
+	}
+	frame->what = WF_CALL_GROW;
+	frame->name = name;
+	frame->ms = ms;
+	frame->reserved = 0;
+	memcpy(frame->hosts, hosts, len);
+	r = call_apart(frame, offsetof(struct wf_frame_grow, hosts) + len, &answer, sizeof(answer));
+	free(frame);
+	return r < 0 ? r : answer.result;
+}
+
 static int ask_where(uint32_t process, struct wf_frame_where *ret_where)
 {
 	struct wf_frame_call frame = { .what = WF_CALL_WHERE, .process = process };
@@ -498,7 +519,7 @@ int wf_link_next(struct wf_note *ret_note, const void **ret_msg, size_t *ret_len
 		wf_nap(WEFT_MS);        /* it can be read all the same: who waits for that comes back at once */
 	if (n == -EAGAIN || (tries && tries < MOST_TRIES))
 		return 0;
-	if (n < (ssize_t)sizeof(letter.note) || parcel.cut || (n > (ssize_t)sizeof(letter.note) && letter.note.what != WF_NOTE_DIR && letter.note.what != WF_NOTE_LAUNCH))
+	if (n < (ssize_t)sizeof(letter.note) || parcel.cut || (n > (ssize_t)sizeof(letter.note) && letter.note.what != WF_NOTE_DIR && letter.note.what != WF_NOTE_LAUNCH && letter.note.what != WF_NOTE_GROW))
 		return gone();
 	*ret_note = letter.note;
 	*ret_msg = letter.msg;

@@ -26,6 +26,8 @@ struct wf_welcome {
 
 enum { WF_NOTE_JOINED = 1, WF_NOTE_MEET, WF_NOTE_DEAD, WF_NOTE_SETTLED, WF_NOTE_DIR, WF_NOTE_DIR_MOVING, WF_NOTE_DIR_LOST, WF_NOTE_LAUNCH };
 
+enum { WF_NOTE_GROW = 64 };     /* what was asked for by wf_link_grow */
+
 struct wf_note {
 	uint32_t what;
 	uint32_t process;               /* whom it is about */
@@ -65,6 +67,7 @@ int wf_link_near(uint32_t process, uint32_t *ret_last);
 int wf_link_dir(const void *msg, size_t len);           /* something for the directory */
 int wf_link_launch(uint32_t name, const void *spec, size_t len);         /* launch.h; WF_NOTE_LAUNCH tells of it under @name */
 int wf_link_kill(uint32_t process, int sig);            /* a signal; -ESRCH, -EINVAL, -EPERM */
+int wf_link_grow(uint32_t name, uint32_t ms, const char *hosts);        /* hosts are to join; WF_NOTE_GROW tells of it under @name; -E2BIG: the list is too long */
 int wf_link_bye(void);                                  /* I leave; after this only closing */
 
 /* [any] The agent is to end the whole job, with exit code @code and the words @why. 0: it has been told, and kills; or it could not be told until @until:

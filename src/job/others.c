@@ -14,6 +14,7 @@
 #include "dir/link.h"
 #include "job/born.h"
 #include "job/frames.h"
+#include "job/grow.h"
 #include "job/link.h"
 #include "job/spawn.h"
 #include "mem/segment.h"
@@ -190,6 +191,7 @@ static void all_gone(void)
 	wf_listener_unnoticed();
 	wf_dir_lost();
 	wf_spawns_close();
+	wf_grows_close();
 	for (uint32_t i = 1; i < WF_AGENTS; i++) {
 		if (i == wf_process_id >> 32)
 			continue;
@@ -239,6 +241,9 @@ static void notices(void)
 			break;
 		case WF_NOTE_LAUNCH:
 			wf_spawn_news(msg, len);
+			break;
+		case WF_NOTE_GROW:
+			wf_grow_news(msg, len);
 			break;
 		default:
 			break;

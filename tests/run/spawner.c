@@ -109,6 +109,35 @@ static void await_end(const char *query)
 	printf("awaited: %d\n", r);
 }
 
+/* "MS:HOSTS": they are to join within so many milliseconds; 0: at once, without: within a minute. */
+static void grow(char *how)
+{
+	char *hosts = strchr(how, ':'), name[64];
+	weft_id hosts_ids[MOST];
+	weft_time until = weft_in(60 * WEFT_S);
+	int n;
+
+	*hosts++ = 0;
+	if (*how)
+		until = atoi(how) ? weft_in(atoi(how) * WEFT_MS) : WEFT_NOW;
+	n = weft_job_grow(hosts, until, hosts_ids, MOST);
+	printf("grown %d", n);
+	for (int i = 0; i < n; i++)
+		printf(" %s", weft_dir_get(hosts_ids[i], "name", weft_in(10 * WEFT_S), name, sizeof(name)) < 0 ? "?" : name);
+	printf(", %s\n", weft_last_error());
+	if (n > 0)
+		ids[0] = hosts_ids[0];
+}
+
+/* Whose id the directory has for a host of that name; signals go there next. */
+static void host(char *name)
+{
+	char query[128];
+
+	snprintf(query, sizeof(query), "kind=host name=%s", name);
+	printf("host %d\n", weft_dir_find(query, 1, weft_in(10 * WEFT_S), ids, 1));
+}
+
 static void do_word(char *word)
 {
 	char *value = strchr(word, '=');
@@ -147,6 +176,15 @@ static void do_word(char *word)
 		printf("%s\n", getenv("WEFT_URL"));
 	else if (!strcmp(word, "find"))
 		printf("found %d\n", weft_dir_find(value, 1, weft_in(10 * WEFT_S), NULL, 0));
+	else if (!strcmp(word, "grow"))
+		grow(value);
+	else if (!strcmp(word, "host"))
+		host(value);
+	else if (!strcmp(word, "line"))
+		printf("line %s\n", fgets((char[64]){ 0 }, 64, stdin) ? "came" : "did not come");
+	else if (!strcmp(word, "grow-nonsense"))
+		printf("grow-nonsense %d %d %d %d %d %d\n", weft_job_grow(NULL, weft_in(WEFT_S), NULL, 0), weft_job_grow("", weft_in(WEFT_S), NULL, 0),
+		       weft_job_grow("a b", weft_in(WEFT_S), NULL, 0), weft_job_grow("-x:1", weft_in(WEFT_S), NULL, 0), weft_job_grow("a", weft_in(WEFT_S), NULL, 1), weft_job_grow("a", weft_in(WEFT_S), ids, -1));
 	else if (!strcmp(word, "kill"))
 		printf("kill %d\n", weft_kill(ids[0], atoi(value)));
 	else if (!strcmp(word, "kill-id"))
