@@ -109,10 +109,10 @@ static void await_end(const char *query)
 	printf("awaited: %d\n", r);
 }
 
-/* "MS:HOSTS": they are to join within so many milliseconds; 0: at once, without: within a minute. */
+/* "MS@HOSTS": they are to join within so many milliseconds; 0: at once, without: within a minute. */
 static void grow(char *how)
 {
-	char *hosts = strchr(how, ':'), name[64];
+	char *hosts = strchr(how, '@'), name[64], words[256];
 	weft_id hosts_ids[MOST];
 	weft_time until = weft_in(60 * WEFT_S);
 	int n;
@@ -120,11 +120,13 @@ static void grow(char *how)
 	*hosts++ = 0;
 	if (*how)
 		until = atoi(how) ? weft_in(atoi(how) * WEFT_MS) : WEFT_NOW;
+	weft_fail(-EAGAIN, "%s", "");           /* what other calls have said is not meant */
 	n = weft_job_grow(hosts, until, hosts_ids, MOST);
 	printf("grown %d", n);
+	snprintf(words, sizeof(words), "%s", weft_last_error());
 	for (int i = 0; i < n; i++)
 		printf(" %s", weft_dir_get(hosts_ids[i], "name", weft_in(10 * WEFT_S), name, sizeof(name)) < 0 ? "?" : name);
-	printf(", %s\n", weft_last_error());
+	printf(", %s\n", words);
 	if (n > 0)
 		ids[0] = hosts_ids[0];
 }
@@ -180,8 +182,6 @@ static void do_word(char *word)
 		grow(value);
 	else if (!strcmp(word, "host"))
 		host(value);
-	else if (!strcmp(word, "line"))
-		printf("line %s\n", fgets((char[64]){ 0 }, 64, stdin) ? "came" : "did not come");
 	else if (!strcmp(word, "grow-nonsense"))
 		printf("grow-nonsense %d %d %d %d %d %d\n", weft_job_grow(NULL, weft_in(WEFT_S), NULL, 0), weft_job_grow("", weft_in(WEFT_S), NULL, 0),
 		       weft_job_grow("a b", weft_in(WEFT_S), NULL, 0), weft_job_grow("-x:1", weft_in(WEFT_S), NULL, 0), weft_job_grow("a", weft_in(WEFT_S), NULL, 1), weft_job_grow("a", weft_in(WEFT_S), ids, -1));
