@@ -15,6 +15,7 @@
  *   calls=N              N calls with numbers and descriptors by chance; only what the link could send by itself
  *   junk=WHERE,N         N frames of nonsense, with descriptors: to door, calls or notes
  *   flood=N              N calls without reading an answer
+ *   misgrow=HOW          asks for hosts by what is no list of them: 0, 1 or 2
  *   files=N              descriptors this process may have from now on
  *   user=UID             becomes another user
  */
@@ -242,6 +243,15 @@ static void do_junk(const char *where, int count)
 	tell("sent junk");
 }
 
+/* What is no list of hosts: a text without an end, one with two, a word too many. */
+static void do_misgrow(int how)
+{
+	struct wf_frame_grow frame = { .what = WF_CALL_GROW, .name = 1, .ms = 1000, .reserved = how == 2, .hosts = "127.0.0.9" };
+	size_t bytes = offsetof(struct wf_frame_grow, hosts) + (how == 0 ? 4 : how == 1 ? 12 : 10);
+
+	tell("misgrow: %d", wf_parcel_send(socket_of("calls"), &frame, bytes, NULL, 0, 0));
+}
+
 static void do_calls(int count)
 {
 	unsigned seed = (unsigned)getpid();
@@ -357,6 +367,8 @@ static void act(const char *op)
 		do_junk(value + 1, second);
 	} else if (IS("calls")) {
 		do_calls(n);
+	} else if (IS("misgrow")) {
+		do_misgrow(n);
 	} else if (IS("flood")) {
 		do_flood(n);
 	} else if (IS("files")) {
