@@ -304,7 +304,7 @@ static void on_control(struct agent *a)
 		forward(a, (int)wf_body_get32(&b));
 		break;
 	case CONTROL_MEMBERS:
-		control_send32(a->control, CONTROL_KNOWN, mesh_members(a, &b));
+		mesh_members(a, &b);
 		break;
 	case CONTROL_BEGIN:
 		on_begin(a);

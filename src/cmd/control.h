@@ -42,7 +42,7 @@ enum control {
 	CONTROL_SILENT,                 /* u32 host: nothing was heard of its agent for a while that counts */
 	CONTROL_HEARD,                  /* u32 host: of one that was called silent something was heard again */
 
-	CONTROL_KNOWN,                  /* u32 host: the last of CONTROL_MEMBERS is known */
+	CONTROL_KNOWN,                  /* u32 host: the last of CONTROL_MEMBERS is known, and was heard */
 	CONTROL_GROW,                   /* u32 process that asks, u32 name it has for it, u32 ms it has (UINT32_MAX: any), text: hosts that are to join */
 
 	/* from the station */

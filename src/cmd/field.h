@@ -59,6 +59,7 @@ struct field {
 	unsigned server, epoch;
 	struct growth *growths;
 	struct site *joining;           /* one at a time; NULL: none */
+	int64_t join_deadline;
 	uint32_t numbers;               /* of processes, given out */
 	size_t input_way;               /* bytes of input that rank 0's host has not taken */
 	bool input_over;

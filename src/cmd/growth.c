@@ -10,6 +10,7 @@
 #include "field.h"
 
 #define COME_LIMIT (60 * SECOND)        /* for a host to come, however long who asked would wait */
+#define JOIN_LIMIT (5 * SECOND)         /* for the others to hear it, once it is there: the next ones wait for that */
 
 /* What one call asks for. It is there until all of its hosts have come, or will not. */
 struct growth {
@@ -86,6 +87,7 @@ void growth_next_joins(struct field *f)
 	for (unsigned i = 0; !f->joining && f->phase == WORKING && i < f->count; i++)
 		if (f->sites[i]->growth && f->sites[i]->stage == SITE_READY) {
 			f->joining = f->sites[i];
+			f->join_deadline = now_ns() + JOIN_LIMIT;
 			f->joining->stage = SITE_JOINING;
 			tell_members(f, f->joining);
 		}
@@ -260,9 +262,11 @@ bool growth_asked(struct field *f, struct site *by, struct wf_body *b)
 
 int64_t growth_next(const struct field *f)
 {
-	int64_t next = 0;
+	int64_t next = f->joining ? f->join_deadline : 0;
 
-	for (const struct growth *g = f->growths; g && f->phase == WORKING; g = g->next)
+	if (f->phase != WORKING)
+		return 0;
+	for (const struct growth *g = f->growths; g; g = g->next)
 		if (!next || g->deadline < next)
 			next = g->deadline;
 	return next;
@@ -270,6 +274,8 @@ int64_t growth_next(const struct field *f)
 
 void growth_look(struct field *f, int64_t now)
 {
+	if (f->phase == WORKING && f->joining && now >= f->join_deadline)
+		growth_failed(f, f->joining, "not all hosts of the job hear it");
 	for (unsigned i = 0; f->phase == WORKING && i < f->count; i++) {
 		struct site *s = f->sites[i];
 

@@ -3,7 +3,8 @@
  * They are started and briefed as the first ones were, side by side, and come in one after the other:
  *
  *   READY     its agent can be reached
- *   JOINING   it is told who is there (CONTROL_MEMBERS), and says that it knows (CONTROL_KNOWN); then all who are in are told of it, and say the same
+ *   JOINING   it is told who is there (CONTROL_MEMBERS), says that it knows (CONTROL_KNOWN), and something to each; then all who are in are told of it, and say that
+ *             they know it when they have heard it
  *   WORKING   all know it, and it knows all: it may begin (CONTROL_BEGIN)
  *
  * So nobody can ask anything of it that it could not answer, nor be asked by it before he knows it. Until it works, whatever happens to it is told to who has asked for

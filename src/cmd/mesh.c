@@ -40,6 +40,7 @@ struct member {
 	uint32_t slots;                 /* [agent's thread] */
 	int64_t heard;                  /* [agent's thread] */
 	bool silent;                    /* [agent's thread] the launcher was told */
+	bool met, owed;                 /* [agent's thread] it was heard once; the launcher is to be told so */
 };
 
 static pthread_mutex_t members_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -250,7 +251,21 @@ uint32_t mesh_slots(const struct agent *a, uint32_t host)
 	return a->run->meshed && is_in(host) && members[host].slots ? members[host].slots : 1;
 }
 
-uint32_t mesh_members(struct agent *a, struct wf_body *b)
+/* A new host is known when it has been heard: one that cannot be reached does not come in. It says something to all for that. */
+static void know(struct agent *a, uint32_t host)
+{
+	struct wf_body nothing = { 0 };
+
+	if (host >= HOSTLIST_HOSTS || a->run->hosted)
+		return;
+	if (host == a->run->host)
+		send_all(a, MESH_BEAT, &nothing);
+	members[host].owed = host != a->run->host && !members[host].met;
+	if (!members[host].owed)
+		control_send32(a->control, CONTROL_KNOWN, host);
+}
+
+void mesh_members(struct agent *a, struct wf_body *b)
 {
 	uint32_t n = wf_body_get32(b), host = HOSTLIST_HOSTS;
 
@@ -275,7 +290,7 @@ uint32_t mesh_members(struct agent *a, struct wf_body *b)
 		if (host != a->run->host)
 			tell_all_to(a, host);
 	}
-	return host;
+	know(a, host);
 }
 
 static void spot_gone(struct agent *a, uint32_t process, int status, bool left)
@@ -404,6 +419,9 @@ static void ended(struct agent *a, const struct weft_status *st)
 		members[host].heard = now_ns();
 		if (members[host].silent && control_send32(a->control, CONTROL_HEARD, host) == 0)
 			members[host].silent = false;
+		members[host].met = true;
+		if (members[host].owed)
+			know(a, host);
 		b = (struct wf_body){ .bytes = st->buf->data, .n = st->len };
 		take(a, host, st->tag, &b);
 	}
@@ -460,9 +478,9 @@ void mesh_look(struct agent *a, int64_t now)
 
 	if (!a->run->meshed || !queue || late < 0)
 		return;
-	/* Who was stopped himself has heard nobody. */
-	for (uint32_t h = 0; late > every && h < HOSTLIST_HOSTS; h++)
-		members[h].heard += late;
+	/* Who was stopped himself has heard nobody; and who has not begun is not known to all yet. */
+	for (uint32_t h = 0; (late > every || !a->begun) && h < HOSTLIST_HOSTS; h++)
+		members[h].heard = a->begun ? members[h].heard + late : now;
 	if (now >= next_beat) {
 		beat(a);
 		next_beat = now + every;

@@ -15,7 +15,7 @@ struct wf_body;
 
 int mesh_open(struct agent *a);                         /* this agent can be reached, and the launcher is told where; -1: it was said why not */
 void mesh_close(void);                                  /* this agent ends; what it has said is heard first, within a moment */
-uint32_t mesh_members(struct agent *a, struct wf_body *b);  /* CONTROL_MEMBERS; the last of them */
+void mesh_members(struct agent *a, struct wf_body *b);      /* CONTROL_MEMBERS; the last of them is told of by CONTROL_KNOWN */
 void mesh_lost(struct agent *a, uint32_t host);         /* CONTROL_LOST: all of it is dead */
 void mesh_server(struct agent *a, struct wf_body *b);      /* CONTROL_SERVER */
 const char *mesh_name(const struct agent *a, uint32_t host);            /* NULL: it is not in */
