@@ -357,18 +357,34 @@ unsigned hostlist_slots(const struct hostlist *list)
 	return slots;
 }
 
-/* A host has its slots as often as all of them are full, and what it can of the rest. */
-static void lay_by_slot(const struct hostlist *list, unsigned count, unsigned slots, unsigned *ret_hosts)
+/* Host after host, each with its slots. */
+static void lay_by_slot(const struct hostlist *list, unsigned count, unsigned *ret_hosts)
 {
-	unsigned whole = count / slots, rest = count % slots, rank = 0;
+	unsigned rank = 0;
 
-	for (unsigned i = 0; i < list->count; i++) {
-		unsigned own = list->hosts[i].slots, more = rest < own ? rest : own;
-
-		for (unsigned k = 0; k < whole * own + more; k++)
+	for (unsigned i = 0; rank < count; i++)
+		for (unsigned k = 0; rank < count && k < list->hosts[i].slots; k++)
 			ret_hosts[rank++] = i;
-		rest -= more;
+}
+
+/* A host has its slots as often as all of them are full. Of the rest each goes where it makes least of a crowd: where there are then fewest to a slot. */
+static void lay_over_slots(const struct hostlist *list, unsigned count, unsigned slots, unsigned *ret_hosts)
+{
+	unsigned on[HOSTLIST_HOSTS], rank = 0;
+
+	for (unsigned i = 0; i < list->count; i++)
+		on[i] = count / slots * list->hosts[i].slots;
+	for (unsigned rest = count % slots; rest; rest--) {
+		unsigned best = 0;
+
+		for (unsigned i = 1; i < list->count; i++)
+			if ((on[i] + 1) * list->hosts[best].slots < (on[best] + 1) * list->hosts[i].slots)
+				best = i;
+		on[best]++;
 	}
+	for (unsigned i = 0; i < list->count; i++)
+		for (unsigned k = 0; k < on[i]; k++)
+			ret_hosts[rank++] = i;
 }
 
 static void lay_by_node(const struct hostlist *list, unsigned count, unsigned *ret_hosts)
@@ -403,7 +419,9 @@ int hostlist_lay(const struct hostlist *list, unsigned count, enum hostlist_by b
 		return wrong(&r, "%u processes, and the hosts have %u slots (--oversubscribe puts more on them)", count, slots);
 	if (by == HOSTLIST_BY_NODE)
 		lay_by_node(list, count, ret_hosts);
+	else if (count <= slots)
+		lay_by_slot(list, count, ret_hosts);
 	else
-		lay_by_slot(list, count, slots, ret_hosts);
+		lay_over_slots(list, count, slots, ret_hosts);
 	return 0;
 }

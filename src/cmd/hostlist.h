@@ -48,7 +48,7 @@ enum hostlist_by {
 };
 
 /* The host of each of @count processes, as an index into the list. -EINVAL: there are fewer slots and @oversubscribe is not set (with it each
- * host gets a share as large as its slots are), or more processes than a job has; @words say which. */
+ * host gets a share as large as its slots are, to the process), or more processes than a job has; @words say which. */
 int hostlist_lay(const struct hostlist *list, unsigned count, enum hostlist_by by, bool oversubscribe, unsigned *ret_hosts, char *words, size_t n);
 
 #endif

@@ -240,6 +240,13 @@ TEST(more_processes_than_slots_are_refused_unless_asked_for)
 	CHECK_TEXT(laid("a", 0, HOSTLIST_BY_SLOT, true), "0 processes, and a job has 1 to 1024");
 	CHECK_EQ(strlen(laid("a:4096", 1024, HOSTLIST_BY_SLOT, false)), 1024);
 	CHECK_EQ(strlen(laid("a,b,c", 1024, HOSTLIST_BY_NODE, true)), 1024);
+	CHECK_TEXT(laid("a:2,b:2", 6, HOSTLIST_BY_SLOT, true), "aaabbb");
+	CHECK_TEXT(laid("a:2,b:2", 5, HOSTLIST_BY_SLOT, true), "aaabb");
+	CHECK_TEXT(laid("a:2,b:2", 4, HOSTLIST_BY_SLOT, true), "aabb");
+	CHECK_TEXT(laid("a:2,b:2", 3, HOSTLIST_BY_SLOT, true), "aab");
+	CHECK_TEXT(laid("a:2,b:2,c:2", 8, HOSTLIST_BY_SLOT, true), "aaabbbcc");
+	CHECK_TEXT(laid("a,b:3", 5, HOSTLIST_BY_SLOT, true), "abbbb");
+	CHECK_TEXT(laid("a,b,c", 5, HOSTLIST_BY_SLOT, true), "aabbc");
 	CHECK_EQ(hostlist_lay(&(struct hostlist){ 0 }, 1, HOSTLIST_BY_NODE, true, NULL, words, sizeof(words)), -EINVAL);
 }
 
