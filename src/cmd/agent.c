@@ -479,7 +479,7 @@ struct place *place_add(struct agent *a, uint32_t number, uint32_t base, uint32_
 	p->size = size;
 	p->rank = number - base - 1;
 	p->index = a->count;
-	p->pidfd = p->door = p->calls = p->notes = p->board = p->event = p->exec = -1;
+	p->pidfd = p->door = p->calls = p->notes = p->board = p->event = p->exec = p->out = p->err = -1;
 	a->places[a->count++] = p;
 	a->numbered[number] = p;
 	a->where.spots[number] = (struct spot){ .known = true, .host = a->run->host };

@@ -47,6 +47,7 @@ struct place {
 	bool launched;                  /* by weft_spawn */
 	bool watched;                   /* who asked for it wants to know its end, which then is no failure of the job */
 	bool guest;                     /* came by itself */
+	int out, err;                   /* while a launched one is started: its standard output and error; -1: the agent's */
 	int exec;                       /* says whether a launched one could be executed; -1: known */
 	enum stage stage;
 

@@ -17,16 +17,36 @@
 
 /* Sockets */
 
-int control_send(int sock, enum control kind, const void *body, size_t n)
+union rights {
+	char room[CMSG_SPACE(2 * sizeof(int))];
+	struct cmsghdr align;
+};
+
+/* @fds NULL: none go with it. */
+static int send_packet(int sock, enum control kind, const void *body, size_t n, const int *fds)
 {
 	uint8_t head[4];
 	struct iovec iov[2] = { { .iov_base = head, .iov_len = sizeof(head) }, { .iov_base = (void *)(uintptr_t)body, .iov_len = n } };
 	struct msghdr m = { .msg_iov = iov, .msg_iovlen = 2 };
+	union rights rights = { { 0 } };
 
 	wf_put32(head, kind);
 	if (n > CONTROL_PACKET)
 		return -EMSGSIZE;
+	if (fds) {
+		m.msg_control = rights.room;
+		m.msg_controllen = sizeof(rights.room);
+		rights.align.cmsg_level = SOL_SOCKET;
+		rights.align.cmsg_type = SCM_RIGHTS;
+		rights.align.cmsg_len = CMSG_LEN(2 * sizeof(int));
+		memcpy(CMSG_DATA(&rights.align), fds, 2 * sizeof(int));
+	}
 	return sendmsg(sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+int control_send(int sock, enum control kind, const void *body, size_t n)
+{
+	return send_packet(sock, kind, body, n, NULL);
 }
 
 int control_send32(int sock, enum control kind, uint32_t value)
@@ -37,19 +57,69 @@ int control_send32(int sock, enum control kind, uint32_t value)
 	return control_send(sock, kind, body, sizeof(body));
 }
 
-int control_recv(int sock, enum control *ret_kind, uint8_t body[CONTROL_PACKET])
+int control_send_stream(int sock, uint32_t label, const int fds[2])
+{
+	uint8_t body[4];
+
+	wf_put32(body, label);
+	return send_packet(sock, CONTROL_STREAM, body, sizeof(body), fds);
+}
+
+/* Both or none: of one alone nobody knows which it is. */
+static void take_rights(struct msghdr *m, int ret_fds[2])
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(m);
+	size_t n = c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
+	int fds[2];
+
+	if (n > 2)
+		n = 2;
+	if (n)
+		memcpy(fds, CMSG_DATA(c), n * sizeof(int));
+	if (n == 2)
+		memcpy(ret_fds, fds, sizeof(fds));
+	else if (n)
+		close(fds[0]);
+}
+
+static void drop_rights(int fds[2])
+{
+	for (int i = 0; i < 2; i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+		fds[i] = -1;
+	}
+}
+
+int control_recv_stream(int sock, enum control *ret_kind, uint8_t body[CONTROL_PACKET], int ret_fds[2])
 {
 	uint8_t head[4];
 	struct iovec iov[2] = { { .iov_base = head, .iov_len = sizeof(head) }, { .iov_base = body, .iov_len = CONTROL_PACKET } };
-	struct msghdr m = { .msg_iov = iov, .msg_iovlen = 2 };
-	ssize_t n = recvmsg(sock, &m, MSG_DONTWAIT);
+	union rights rights;
+	struct msghdr m = { .msg_iov = iov, .msg_iovlen = 2, .msg_control = rights.room, .msg_controllen = sizeof(rights.room) };
+	ssize_t n = recvmsg(sock, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
+	ret_fds[0] = ret_fds[1] = -1;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return -EAGAIN;
-	if (n < (ssize_t)sizeof(head) || m.msg_flags & MSG_TRUNC)
+	if (n < 0)
 		return -ECONNRESET;
+	take_rights(&m, ret_fds);
+	if (n < (ssize_t)sizeof(head) || m.msg_flags & MSG_TRUNC) {
+		drop_rights(ret_fds);
+		return -ECONNRESET;
+	}
 	*ret_kind = (enum control)wf_get32(head);
 	return (int)n - (int)sizeof(head);
+}
+
+int control_recv(int sock, enum control *ret_kind, uint8_t body[CONTROL_PACKET])
+{
+	int fds[2];
+	int n = control_recv_stream(sock, ret_kind, body, fds);
+
+	drop_rights(fds);
+	return n;
 }
 
 /* Conversations */

@@ -44,10 +44,11 @@ enum control {
 
 	CONTROL_KNOWN,                  /* u32 host: the last of CONTROL_MEMBERS is known, and was heard */
 	CONTROL_GROW,                   /* u32 process that asks, u32 name it has for it, u32 ms it has (UINT32_MAX: any), text: hosts that are to join */
+	CONTROL_STREAM,                 /* u32 label of a process that was started while the job runs; two descriptors: to read its standard output and error from */
 
 	/* from the station */
 	CONTROL_HELLO,                  /* hello.h's words, before anything else */
-	CONTROL_OUTPUT,                 /* u32 rank, u32 1 or 2, bytes */
+	CONTROL_OUTPUT,                 /* u32 rank, or label, u32 1 or 2, bytes; none: that was all of it */
 	CONTROL_TAKEN,                  /* u32: so many bytes of input went to rank 0 */
 	CONTROL_DONE,                   /* u32 code: the agent has ended, nothing is left; or DONE_KILLED */
 };
@@ -63,6 +64,11 @@ int control_send(int sock, enum control kind, const void *body, size_t n);
 int control_send32(int sock, enum control kind, uint32_t value);
 /* The next: its body's length, *ret_kind; -EAGAIN; -ECONNRESET: closed, or nonsense came. */
 int control_recv(int sock, enum control *ret_kind, uint8_t body[CONTROL_PACKET]);
+
+/* CONTROL_STREAM, whose descriptors stay the caller's. And what to receive by where it may come: likewise, and of a stream @ret_fds, the caller's to close; -1: there were no
+ * descriptors left for them here. */
+int control_send_stream(int sock, uint32_t label, const int fds[2]);
+int control_recv_stream(int sock, enum control *ret_kind, uint8_t body[CONTROL_PACKET], int ret_fds[2]);
 
 /* A conversation through two pipes (or one socket twice). */
 struct talk {

@@ -274,7 +274,9 @@ static void on_output(struct field *f, struct site *s, struct wf_body *b)
 	uint32_t rank = wf_body_get32(b), stream = wf_body_get32(b);
 	struct piece *p;
 
-	p = !b->bad && b->n - b->at <= CONTROL_OUTPUT_WAY - s->unprinted ? malloc(sizeof(*p) + (b->n - b->at)) : NULL;
+	if (!b->bad && b->n == b->at)
+		s->ends++;
+	p = !b->bad && rank < WF_AGENTS && s->ends <= 2 * WF_AGENTS && b->n - b->at <= CONTROL_OUTPUT_WAY - s->unprinted ? malloc(sizeof(*p) + (b->n - b->at)) : NULL;
 	if (!p) {
 		lost(f, s, "it said nonsense");
 		return;
@@ -298,15 +300,17 @@ static void print_pieces(struct field *f, struct site *s)
 {
 	while (s->pieces) {
 		struct piece *p = s->pieces;
-		size_t n = streams_take(f->streams, p->rank, p->stream, p->bytes + p->at, p->n - p->at);
+		size_t n = p->n ? streams_take(f->streams, p->rank, p->stream, p->bytes + p->at, p->n - p->at) : 0;
 
-		if (n == 0 && p->at < p->n)
+		if (p->n ? n == 0 : !streams_over(f->streams, p->rank, p->stream))
 			return;
 		p->at += n;
 		s->unprinted -= n;
-		talk_say32(&s->talk, CONTROL_PRINTED, (uint32_t)n);
+		if (n)
+			talk_say32(&s->talk, CONTROL_PRINTED, (uint32_t)n);
 		if (p->at < p->n)
 			continue;
+		s->ends -= p->n == 0;
 		s->pieces = p->next;
 		if (!s->pieces)
 			s->pieces_end = &s->pieces;

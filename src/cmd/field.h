@@ -39,6 +39,7 @@ struct site {
 	uint32_t running;
 	struct piece *pieces, **pieces_end;
 	size_t unprinted;               /* bytes of them */
+	unsigned ends;                  /* of them that have none: there a process's output ends */
 };
 
 struct growth;

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "control.h"
 #include "job/frames.h"
 #include "streams.h"
@@ -145,18 +146,28 @@ static void on_signal(struct launcher *l)
 	}
 }
 
+/* A process was started that this launcher has made no pipes for. False: what it prints is lost. */
+static bool on_stream(struct launcher *l, const uint8_t *body, int n, const int fds[2])
+{
+	return n == 4 && fds[0] >= 0 && streams_add(l->streams, wf_get32(body), fds) == 0;
+}
+
 /* What the agent says, one line at a time: the next is taken when the last is printed. */
 static void on_line(struct launcher *l)
 {
 	static uint8_t body[CONTROL_PACKET];
 	enum control kind;
-	int n;
+	int n, fds[2];
 
 	if (!l->line_full) {
-		n = control_recv(l->control, &kind, body);
+		n = control_recv_stream(l->control, &kind, body, fds);
 		if (n < 0) {
 			memcpy(l->line, l->last, sizeof(l->line));
 			l->last[0] = 0;
+		} else if (kind == CONTROL_STREAM) {
+			if (on_stream(l, body, n, fds))
+				return;
+			snprintf(l->line, sizeof(l->line), "what a process prints is lost: no descriptors left (ulimit -n), or no memory");
 		} else {
 			snprintf(l->line, sizeof(l->line), "%.*s", n, (const char *)body);
 		}
@@ -173,15 +184,20 @@ static bool line_waits(const struct launcher *l)
 	return l->line_full || l->last[0] || recv(l->control, &c, 1, MSG_DONTWAIT | MSG_PEEK) > 0;
 }
 
+/* Polls grow with what there is to poll for. */
+static bool polls_room(const struct launcher *l, struct pollfd **polls)
+{
+	struct pollfd *more = realloc(*polls, (streams_polls(l->streams) + 2) * sizeof(*more));
+
+	if (more)
+		*polls = more;
+	return more != NULL;
+}
+
 static int loop(struct launcher *l)
 {
-	struct pollfd *polls = calloc(streams_polls(l->streams) + 2, sizeof(*polls));
+	struct pollfd *polls = NULL;
 
-	if (!polls) {
-		fprintf(stderr, "weft run: no memory\n");
-		clean_up(l);
-		return CODE_FAULT;
-	}
 	for (;;) {
 		int ms = -1;
 		size_t n;
@@ -191,6 +207,12 @@ static int loop(struct launcher *l)
 			on_line(l);
 		if (!l->agent && streams_done(l->streams, true) && !line_waits(l))
 			break;
+		if (!polls_room(l, &polls)) {
+			fprintf(stderr, "weft run: no memory\n");
+			clean_up(l);
+			l->code = CODE_FAULT;
+			break;
+		}
 		polls[0] = (struct pollfd){ .fd = l->signals, .events = POLLIN };
 		/* A line that finds no room waits for the sink, not for the agent. */
 		polls[1] = (struct pollfd){ .fd = l->line_full || !l->agent ? -1 : l->control, .events = POLLIN };

@@ -58,13 +58,13 @@ static int set_door(int door, unsigned base)
 
 static int set_streams(const struct run *run, const struct place *p)
 {
-	bool carried = run->out_fds && !p->launched;
+	int out = p->launched ? p->out : run->out_fds ? run->out_fds[p->index] : -1, err = p->launched ? p->err : run->err_fds ? run->err_fds[p->index] : -1;
 	int in = !p->launched && p->rank == 0 ? run->stdin_fd : open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	/* dup2 onto itself would leave close-on-exec set; the launcher has seen to it that 0, 1 and 2 were taken before. */
 	if (in < 0 || (in != STDIN_FILENO && dup2(in, STDIN_FILENO) < 0))
 		return -1;
-	if (carried && (dup2(run->out_fds[p->index], STDOUT_FILENO) < 0 || dup2(run->err_fds[p->index], STDERR_FILENO) < 0))
+	if ((out >= 0 && dup2(out, STDOUT_FILENO) < 0) || (err >= 0 && dup2(err, STDERR_FILENO) < 0))
 		return -1;
 	return 0;
 }
@@ -145,7 +145,25 @@ static int start_one(struct agent *a, struct place *p, int report)
 	return 0;
 }
 
-int start_place(struct agent *a, struct place *p)
+/* Where the output of the first processes is carried, that of a later one is as well: whoever does it gets the reading ends. It is called by
+ * what would be its rank if it had been there from the beginning. */
+static int carry_output(struct agent *a, struct place *p)
+{
+	int out[2] = { -1, -1 }, err[2] = { -1, -1 }, r;
+
+	if (pipe2(out, O_CLOEXEC) < 0 || pipe2(err, O_CLOEXEC) < 0)
+		r = -errno;
+	else
+		r = control_send_stream(a->control, p->number - 1, (int[]){ out[0], err[0] });
+	fd_close(&out[0]);
+	fd_close(&err[0]);
+	p->out = out[1];
+	p->err = err[1];
+	/* The launcher, or station, is stopped or has too much to do with what it was told before. */
+	return r == -EAGAIN || r == -ETOOMANYREFS ? -ENOBUFS : r;
+}
+
+static int start_watched(struct agent *a, struct place *p)
 {
 	int pair[2], r;
 
@@ -156,6 +174,17 @@ int start_place(struct agent *a, struct place *p)
 	close(pair[1]);
 	if (r < 0)
 		fd_close(&p->exec);
+	return r;
+}
+
+int start_place(struct agent *a, struct place *p)
+{
+	int r = p->out < 0 && a->run->out_fds ? carry_output(a, p) : 0;
+
+	if (r == 0)
+		r = start_watched(a, p);
+	fd_close(&p->out);
+	fd_close(&p->err);
 	return r;
 }
 

@@ -22,11 +22,11 @@
 #include "brief.h"
 #include "control.h"
 #include "hosted.h"
+#include "outputs.h"
 #include "run.h"
 #include "tree.h"
 
 #define KILL_MS 5000
-#define OUTPUT_PIECE (16u << 10)
 
 struct station {
 	struct run run;
@@ -38,9 +38,7 @@ struct station {
 	uint32_t code;
 	bool refused;                   /* it cannot do what it is to do, and has said why */
 
-	int *outputs;                   /* of each process two: standard output, standard error; -1: closed */
-	unsigned output_count, next;    /* next: whose turn it is */
-	size_t unprinted;
+	struct outputs outputs;         /* of each process two: standard output, standard error */
 
 	int feed;                       /* to rank 0; -1: it is not here, or its input has ended */
 	uint8_t *input;
@@ -95,17 +93,14 @@ static int make_pipes(struct station *s)
 	struct run *run = &s->run;
 	int pair[2];
 
-	s->output_count = 2 * run->count;
-	s->outputs = calloc(s->output_count + 1, sizeof(int));
+	s->outputs.alone = run->total == 1;
 	run->out_fds = calloc(run->count + 1, sizeof(int));
 	run->err_fds = calloc(run->count + 1, sizeof(int));
-	if (!s->outputs || !run->out_fds || !run->err_fds)
+	if (!run->out_fds || !run->err_fds)
 		return -1;
-	for (unsigned i = 0; i < s->output_count; i++) {
-		if (pipe2(pair, O_CLOEXEC) < 0)
+	for (unsigned i = 0; i < 2 * run->count; i++) {
+		if (pipe2(pair, O_CLOEXEC) < 0 || outputs_add(&s->outputs, pair[0], run->ranks[i / 2], i % 2 + 1) < 0)
 			return -1;
-		s->outputs[i] = pair[0];
-		fcntl(pair[0], F_SETFL, O_NONBLOCK);
 		*(i % 2 ? &run->err_fds[i / 2] : &run->out_fds[i / 2]) = pair[1];
 	}
 	run->stdin_fd = STDIN_FILENO;
@@ -139,8 +134,7 @@ static bool begin_agent(struct station *s)
 		return false;
 	}
 	if (s->agent == 0) {
-		for (unsigned i = 0; i < s->output_count; i++)
-			close(s->outputs[i]);
+		outputs_close(&s->outputs);
 		if (s->feed >= 0)
 			close(s->feed);
 		close(s->talk.in);
@@ -236,14 +230,6 @@ static void feed(struct station *s)
 	}
 }
 
-static void on_printed(struct station *s, uint32_t n)
-{
-	if (n > s->unprinted)
-		s->talk.broken = true;
-	else
-		s->unprinted -= n;
-}
-
 static void from_launcher(struct station *s)
 {
 	enum control kind;
@@ -260,7 +246,8 @@ static void from_launcher(struct station *s)
 			on_input(s, &b);
 			break;
 		case CONTROL_PRINTED:
-			on_printed(s, wf_body_get32(&b));
+			if (!outputs_printed(&s->outputs, wf_body_get32(&b)))
+				s->talk.broken = true;
 			break;
 		case CONTROL_LOST:
 			if (b.n == 4 && wf_get32(b.bytes) == s->run.host)
@@ -274,39 +261,30 @@ static void from_launcher(struct station *s)
 	}
 }
 
+/* A process was started that this station has made no pipes for. */
+static void on_stream(struct station *s, const uint8_t *body, int n, const int fds[2])
+{
+	bool lost = n != 4 || fds[0] < 0;
+
+	s->outputs.alone = false;
+	for (uint32_t i = 0; !lost && i < 2; i++)
+		lost = outputs_add(&s->outputs, fds[i], wf_get32(body), i + 1) < 0;
+	if (lost)
+		say_line(s, "what a process prints is lost: no descriptors left (ulimit -n), or no memory");
+}
+
 static bool from_agent(struct station *s)
 {
 	static uint8_t body[CONTROL_PACKET];
 	enum control kind;
-	int n = control_recv(s->control, &kind, body);
+	int fds[2], n = control_recv_stream(s->control, &kind, body, fds);
 
 	if (n < 0)
 		return false;
-	talk_say(&s->talk, kind, body, (size_t)n);
-	return true;
-}
-
-/* One piece of what processes have printed. False: there is nothing, or no room for it on the way. */
-static bool from_processes(struct station *s, unsigned i)
-{
-	static uint8_t piece[OUTPUT_PIECE];
-	uint8_t head[8];
-	ssize_t n;
-
-	if (s->outputs[i] < 0 || s->unprinted + OUTPUT_PIECE > CONTROL_OUTPUT_WAY)
-		return false;
-	n = read(s->outputs[i], piece, sizeof(piece));
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return false;
-	if (n <= 0) {
-		close(s->outputs[i]);
-		s->outputs[i] = -1;
-		return false;
-	}
-	wf_put32(head, s->run.ranks[i / 2]);
-	wf_put32(head + 4, i % 2 + 1);
-	talk_say_split(&s->talk, CONTROL_OUTPUT, head, sizeof(head), piece, (size_t)n);
-	s->unprinted += (size_t)n;
+	if (kind == CONTROL_STREAM)
+		on_stream(s, body, n, fds);
+	else
+		talk_say(&s->talk, kind, body, (size_t)n);
 	return true;
 }
 
@@ -347,17 +325,7 @@ static void on_signals(struct station *s)
 /* Everything has been said: what the processes printed, and how it ended. */
 static bool is_over(struct station *s)
 {
-	bool more = false;
-
-	if (!s->begun || s->agent)
-		return s->refused;
-	for (unsigned i = 0; i < s->output_count; i++) {
-		while (from_processes(s, i))
-			continue;
-		/* Nobody is left who could write: what is not there now will not come. */
-		more |= s->outputs[i] >= 0 && s->unprinted + OUTPUT_PIECE > CONTROL_OUTPUT_WAY;
-	}
-	return !more;
+	return s->begun && !s->agent ? outputs_over(&s->outputs, &s->talk) : s->refused;
 }
 
 static void loop(struct station *s)
@@ -367,7 +335,7 @@ static void loop(struct station *s)
 
 	while (!done || talk_owes(&s->talk)) {
 		unsigned n = 4;
-		struct pollfd *more = realloc(polls, (4 + s->output_count) * sizeof(*polls));
+		struct pollfd *more = realloc(polls, (5 + s->outputs.count) * sizeof(*polls));
 
 		if (!more || s->talk.broken)
 			give_up();
@@ -376,16 +344,11 @@ static void loop(struct station *s)
 		polls[1] = (struct pollfd){ .fd = talk_owes(&s->talk) ? s->talk.out : -1, .events = POLLOUT };
 		polls[2] = (struct pollfd){ .fd = s->signals, .events = POLLIN };
 		polls[3] = (struct pollfd){ .fd = s->feed >= 0 && s->input_at < s->input_n ? s->feed : -1, .events = POLLOUT };
-		for (unsigned i = 0; s->begun && i < s->output_count; i++)
-			polls[n++] = (struct pollfd){ .fd = s->unprinted + OUTPUT_PIECE <= CONTROL_OUTPUT_WAY ? s->outputs[i] : -1, .events = POLLIN };
-		if (s->agent) {
-			more = realloc(polls, (n + 1) * sizeof(*polls));
-			if (!more)
-				give_up();
-			polls = more;
+		outputs_fill(&s->outputs, polls + n);
+		n += s->outputs.count;
+		if (s->agent)
 			polls[n++] = (struct pollfd){ .fd = s->control, .events = POLLIN };
-		}
-		if (poll(polls, n, -1) < 0 && errno != EINTR)
+		if (poll(polls, n, outputs_wait(&s->outputs, now_ns())) < 0 && errno != EINTR)
 			give_up();
 		if (polls[0].revents)
 			from_launcher(s);
@@ -396,9 +359,8 @@ static void loop(struct station *s)
 		if (s->agent)
 			while (from_agent(s))
 				continue;
-		for (unsigned i = 0; s->begun && i < s->output_count; i++)
-			from_processes(s, (s->next + i) % s->output_count);
-		s->next++;
+		if (s->begun)
+			outputs_carry(&s->outputs, &s->talk, now_ns());
 		reap(s);
 		if (!done && is_over(s)) {
 			talk_say32(&s->talk, CONTROL_DONE, s->code);

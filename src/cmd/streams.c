@@ -1,7 +1,8 @@
 /* streams.c - standard streams of a job. Run by the launcher.
  *
  * Output goes straight from the processes to where the launcher's goes, unless it is to be labelled: then each process
- * writes into two pipes, and whole lines go from there into a sink, one for standard output and one for standard error. A
+ * writes into two pipes, and whole lines go from there into a sink, one for standard output and one for standard error. Of processes of other
+ * hosts it comes in pieces, and goes there too; without labels each piece as it is, whole: whoever cut it has seen to its lines (outputs.h). A
  * sink that is full is not read for, so that a slow reader slows the processes down and nothing grows. A sink's own
  * descriptor may be shared with anybody, so it is not made non-blocking: no more than PIPE_BUF is written, and only when poll
  * says there is room.
@@ -37,15 +38,19 @@ struct source {
 	struct sink *sink;
 	bool split;                     /* the last piece filled the room: a newline that follows has been printed already */
 	size_t filled;
+	struct source *next;            /* in late */
 	char line[LINE_ROOM];
 };
 
 struct streams {
 	struct sink out, err;
-	struct source *sources;         /* two per process, or none */
-	size_t source_count;
+	bool label;
+	struct source **sources;        /* two per process that has not closed them, or none */
+	size_t source_count, source_room;
+	struct source *late;            /* carried: of processes that the job did not begin with, as long as they print */
 
 	int in;                         /* the terminal; -1: not fed, or ended */
+	bool carries;                   /* from other hosts: sources have no descriptors */
 	int carried;                    /* input that goes to another host */
 	int feed;                       /* the pipe to process 1 */
 	size_t fed_first, fed_end;
@@ -191,27 +196,74 @@ static void feed_read(struct streams *s)
 
 /* The whole */
 
+/* @fd -1: what it prints is carried here. */
+static struct source *source_new(struct streams *s, int fd, unsigned rank, bool err)
+{
+	struct source *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->fd = fd;
+	f->rank = rank;
+	f->sink = err ? &s->err : &s->out;
+	if (fd >= 0)
+		fcntl(fd, F_SETFL, O_NONBLOCK);
+	return f;
+}
+
+/* Takes @fd, if it is any. -1: no memory. */
+static int source_add(struct streams *s, int fd, unsigned rank, bool err)
+{
+	struct source *f = source_new(s, fd, rank, err), **more = s->sources;
+
+	if (f && s->source_count == s->source_room)
+		more = realloc(s->sources, (2 * s->source_room + 8) * sizeof(*more));
+	if (!f || !more) {
+		free(f);
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	if (s->source_count == s->source_room)
+		s->source_room = 2 * s->source_room + 8;
+	s->sources = more;
+	s->sources[s->source_count++] = f;
+	return 0;
+}
+
+static void sources_forget_ended(struct streams *s)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < s->source_count; i++)
+		if (s->sources[i]->fd >= 0)
+			s->sources[left++] = s->sources[i];
+		else
+			free(s->sources[i]);
+	s->source_count = left;
+}
+
 static int label_pipes(struct streams *s, struct run *run)
 {
-	s->sources = calloc(2 * (size_t)run->count, sizeof(*s->sources));
 	run->out_fds = calloc(run->count, sizeof(int));
 	run->err_fds = calloc(run->count, sizeof(int));
-	if (!s->sources || !run->out_fds || !run->err_fds)
+	if (!run->out_fds || !run->err_fds)
 		return -1;
 	for (unsigned i = 0; i < 2 * run->count; i++) {
-		struct source *f = &s->sources[i];
 		int pair[2];
 
-		if (pipe2(pair, O_CLOEXEC) < 0)
+		if (pipe2(pair, O_CLOEXEC) < 0 || source_add(s, pair[0], run->ranks[i / 2], i % 2) < 0)
 			return -1;
-		f->fd = pair[0];
-		f->rank = run->ranks[i / 2];
-		f->sink = i % 2 ? &s->err : &s->out;
-		fcntl(f->fd, F_SETFL, O_NONBLOCK);
 		*(i % 2 ? &run->err_fds[i / 2] : &run->out_fds[i / 2]) = pair[1];
-		s->source_count++;
 	}
 	return 0;
+}
+
+int streams_add(struct streams *s, uint32_t rank, const int fds[2])
+{
+	int r = source_add(s, fds[0], rank, false);
+
+	return source_add(s, fds[1], rank, true) < 0 ? -1 : r;
 }
 
 struct streams *streams_open(struct run *run)
@@ -234,6 +286,7 @@ struct streams *streams_open(struct run *run)
 		s->feed = pair[1];
 		fcntl(s->feed, F_SETFL, O_NONBLOCK);
 	}
+	s->label = run->label;
 	return run->label && label_pipes(s, run) < 0 ? NULL : s;
 }
 
@@ -251,8 +304,10 @@ void streams_leave(struct streams *s)
 {
 	if (s->feed >= 0)
 		close(s->feed);
-	for (size_t i = 0; i < s->source_count; i++)
-		close(s->sources[i].fd);
+	for (size_t i = 0; i < s->source_count; i++) {
+		close(s->sources[i]->fd);
+		free(s->sources[i]);
+	}
 	free(s->sources);
 	free(s);
 }
@@ -268,16 +323,37 @@ struct streams *streams_carried(const struct run *run)
 	s->out.fd = STDOUT_FILENO;
 	s->err.fd = STDERR_FILENO;
 	s->feed = s->in = -1;
+	s->carries = true;
 	s->carried = STDIN_FILENO;
-	if (!run->label)
-		return s;
-	s->sources = calloc(2 * (size_t)run->total, sizeof(*s->sources));
-	if (!s->sources)
-		return NULL;
-	s->source_count = 2 * (size_t)run->total;
-	for (size_t i = 0; i < s->source_count; i++)
-		s->sources[i] = (struct source){ .fd = -1, .rank = (unsigned)i / 2, .sink = i % 2 ? &s->err : &s->out };
+	s->label = run->label;
+	for (size_t i = 0; s->label && i < 2 * (size_t)run->total; i++)
+		if (source_add(s, -1, (unsigned)i / 2, i % 2) < 0)
+			return NULL;
 	return s;
+}
+
+/* Of @rank; one of a process that the job did not begin with is made when it is first asked for. NULL: no memory. */
+static struct source *carried_source(struct streams *s, uint32_t rank, uint32_t stream)
+{
+	struct source *f = s->late;
+
+	if (2 * (size_t)rank < s->source_count)
+		return s->sources[2 * rank + (stream == 2)];
+	while (f && (f->rank != rank || f->sink != (stream == 2 ? &s->err : &s->out)))
+		f = f->next;
+	if (f)
+		return f;
+	f = source_new(s, -1, rank, stream == 2);
+	if (f) {
+		f->next = s->late;
+		s->late = f;
+	}
+	return f;
+}
+
+static bool sink_has_lines(const struct sink *k)
+{
+	return sink_left(k) >= LINE_ROOM * (1 + LABEL_ROOM);
 }
 
 size_t streams_take(struct streams *s, uint32_t rank, uint32_t stream, const char *bytes, size_t n)
@@ -287,16 +363,18 @@ size_t streams_take(struct streams *s, uint32_t rank, uint32_t stream, const cha
 
 	if (k->broken)
 		return n;
-	if (!s->sources) {
-		n = n < sink_left(k) ? n : sink_left(k);
+	if (!s->label) {
+		n = n < SINK_ROOM ? n : SINK_ROOM;
+		if (sink_left(k) < n)
+			return 0;
 		sink_put(k, bytes, n);
 		return n;
 	}
-	if (2 * (size_t)rank >= s->source_count)
-		return n;
-	if (sink_left(k) < LINE_ROOM * (1 + LABEL_ROOM))
+	if (!sink_has_lines(k))
 		return 0;
-	f = &s->sources[2 * rank + (stream == 2)];
+	f = carried_source(s, rank, stream);
+	if (!f)
+		return n;
 	n = n < LINE_ROOM - f->filled ? n : LINE_ROOM - f->filled;
 	memcpy(f->line + f->filled, bytes, n);
 	f->filled += n;
@@ -304,13 +382,43 @@ size_t streams_take(struct streams *s, uint32_t rank, uint32_t stream, const cha
 	return n;
 }
 
+bool streams_over(struct streams *s, uint32_t rank, uint32_t stream)
+{
+	struct sink *k = stream == 2 ? &s->err : &s->out;
+	struct source **at = &s->late, *f;
+
+	if (!s->label)
+		return true;
+	if (!k->broken && !sink_has_lines(k))
+		return false;
+	if (2 * (size_t)rank < s->source_count) {
+		source_lines(s->sources[2 * rank + (stream == 2)], true);
+		return true;
+	}
+	while (*at && ((*at)->rank != rank || (*at)->sink != k))
+		at = &(*at)->next;
+	f = *at;
+	if (f) {
+		source_lines(f, true);
+		*at = f->next;
+		free(f);
+	}
+	return true;
+}
+
+static void carried_end(struct source *f)
+{
+	while (!sink_has_lines(f->sink) && !f->sink->broken)
+		sink_write(f->sink);
+	source_lines(f, true);
+}
+
 void streams_end(struct streams *s)
 {
-	for (size_t i = 0; i < s->source_count; i++) {
-		while (sink_left(s->sources[i].sink) < LINE_ROOM * (1 + LABEL_ROOM) && !s->sources[i].sink->broken)
-			sink_write(s->sources[i].sink);
-		source_lines(&s->sources[i], true);
-	}
+	for (size_t i = 0; i < s->source_count; i++)
+		carried_end(s->sources[i]);
+	for (struct source *f = s->late; f; f = f->next)
+		carried_end(f);
 }
 
 int streams_input(struct streams *s, int *ret_ms)
@@ -347,7 +455,7 @@ size_t streams_fill(struct streams *s, struct pollfd *polls, int *ret_ms)
 			*ret_ms = TERMINAL_LOOK;
 	}
 	for (size_t i = 0; i < s->source_count; i++)
-		n = add_poll(polls, n, source_wants(&s->sources[i]) ? s->sources[i].fd : -1, POLLIN);
+		n = add_poll(polls, n, source_wants(s->sources[i]) ? s->sources[i]->fd : -1, POLLIN);
 	return n;
 }
 
@@ -364,7 +472,7 @@ void streams_act(struct streams *s, const struct pollfd *polls, size_t count)
 	if (polls[3].revents && s->in >= 0)
 		feed_read(s);
 	for (size_t i = 4; i < count; i++) {
-		struct source *f = &s->sources[i - 4];
+		struct source *f = s->sources[i - 4];
 
 		if (f->sink->broken && f->fd >= 0) {
 			close(f->fd);           /* as if it had written to the closed pipe itself */
@@ -374,6 +482,8 @@ void streams_act(struct streams *s, const struct pollfd *polls, size_t count)
 		if (polls[i].revents && source_wants(f))
 			source_read(f, false);
 	}
+	if (!s->carries)
+		sources_forget_ended(s);
 }
 
 bool streams_done(struct streams *s, bool last)
@@ -381,9 +491,9 @@ bool streams_done(struct streams *s, bool last)
 	bool open = false;
 
 	for (size_t i = 0; i < s->source_count; i++) {
-		if (last && source_wants(&s->sources[i]))
-			source_read(&s->sources[i], true);
-		open |= s->sources[i].fd >= 0;
+		if (last && source_wants(s->sources[i]))
+			source_read(s->sources[i], true);
+		open |= s->sources[i]->fd >= 0;
 	}
 	return !open && s->out.first == s->out.end && s->err.first == s->err.end;
 }

@@ -30,9 +30,13 @@ void streams_act(struct streams *s, const struct pollfd *polls, size_t count);
 /* Everything that was written has been printed. @last: nobody can write any more, what is not there now will not come. */
 bool streams_done(struct streams *s, bool last);
 
-/* What other hosts send: @stream is 1 or 2. How many bytes there was room for. */
+/* Labels: a process that was started while the job runs. Takes what its standard output and error are read from. -1: no memory, and what it prints is lost. There may be more to poll for from now on. */
+int streams_add(struct streams *s, uint32_t rank, const int fds[2]);
+
+/* What other hosts send: @stream is 1 or 2. How many bytes there was room for; and that was all of it: false: there was no room yet for its last line. */
 struct streams *streams_carried(const struct run *run);
 size_t streams_take(struct streams *s, uint32_t rank, uint32_t stream, const char *bytes, size_t n);
+bool streams_over(struct streams *s, uint32_t rank, uint32_t stream);
 void streams_end(struct streams *s);            /* no more will come: lines without an end are printed, too */
 
 /* Input for rank 0 on another host: the descriptor to poll for reading, -1: not now, come again after *@ret_ms. */
