@@ -13,11 +13,11 @@ extern "C" {
 /* A place in a program where threads may be begun from outside: @len bytes at @arg, which hold until it returns. */
 typedef void (*weft_entry_fn)(const void *arg, size_t len);
 
-enum { WEFT_SPAWN_OUTPUT = 1 };         /* their output goes to out_fd instead of where the job's goes; not served yet */
+enum { WEFT_SPAWN_OUTPUT = 1 };         /* their standard output and error go to out_fd instead of where the job's go */
 
 struct weft_spawn_opts {
 	uint32_t size, flags, count;    /* count 0: 1 */
-	int out_fd;
+	int out_fd;                     /* WEFT_SPAWN_OUTPUT: a pipe, file, socket, or whatever can be written to; borrowed: it may be closed after the call */
 	const char *where;              /* hosts: "n*", or a query of the directory ("kind=host role=big"); NULL: spread over the job */
 	const char *prog, *dir;         /* processes: a program, by PATH, and its directory (NULL: that of the job); or */
 	char *const *argv, *const *env; /* argv[0] too; NULL: none. NAME=VALUE, beside what the job's processes have */
@@ -35,9 +35,13 @@ struct weft_spawn_opts {
  * @ret_ends: likewise, a request each, which is done when that one has ended: its status has from: who, and err: 0, -ECHILD with len: the wait
  * status of a process that did not end with 0, -ECONNRESET: its process or host is gone. NULL: not wanted. NULL in it for one that did not start.
  * Processes spawned by one call are a world of their own (weft_port_world), and part of the job: it ends when all have.
+ * Output: that of processes of other hosts comes to out_fd by way of the agents, as much at a time as is read there. When the end of a process is told, all it had printed was written,
+ * unless nobody took anything of it for a second. If it cannot be written any more (-EPIPE, -ENOSPC) processes of other hosts do not notice. Who reads sees its end when all processes
+ * have closed it, and the caller.
  * Returns how many started; the words say why others did not. When none did: -ENOENT: no such program, or no host fits; -EACCES, -E2BIG and what exec says; -EINVAL;
- * -ESRCH: process @in is gone; -ENOTCONN: this job has no agent; -ENOBUFS: the job has used up its numbers; -ETIMEDOUT (-EAGAIN with WEFT_NOW): not
- * answered by @until, and what starts nevertheless is ended; -EOPNOTSUPP: WEFT_SPAWN_OUTPUT; -ECANCELED: this process is leaving. Threads: any; not in a callback (-EDEADLK).
+ * -ESRCH: process @in is gone; -ENOTCONN: this job has no agent; -ENOBUFS: the job has used up its numbers, or who prints does not keep up; -EBADF: out_fd is not open for writing; -EMFILE: an agent has no descriptors
+ * left; -ETIMEDOUT (-EAGAIN with WEFT_NOW): not
+ * answered by @until, and what starts nevertheless is ended; -ECANCELED: this process is leaving. Threads: any; not in a callback (-EDEADLK).
  */
 int weft_spawn(const struct weft_spawn_opts *opts, weft_time until, weft_id *ret_ids, struct weft_req **ret_ends WEFT_GIVES);
 

@@ -30,7 +30,9 @@
 #include "hosted.h"
 #include "launch.h"
 #include "mesh.h"
+#include "outlet.h"
 #include "post.h"
+#include "relay.h"
 #include "tree.h"
 
 #define END_GRACE SECOND
@@ -183,7 +185,7 @@ void agent_idle(struct agent *a)
 	if (a->run->hosted)
 		return;
 	if (a->run->meshed)
-		control_send32(a->control, CONTROL_IDLE, a->running);
+		control_send32(a->control, CONTROL_IDLE, a->running + a->draining);
 	else if (a->running == 0)
 		agent_end(a, 0);
 }
@@ -397,6 +399,12 @@ static void on_event(struct agent *a, const struct epoll_event *e)
 	case FROM_GUEST:
 		guest_knocks(a, number);
 		break;
+	case FROM_RELAY:
+		relay_ready(a, number);
+		break;
+	case FROM_OUTLET:
+		outlet_ready(a, number);
+		break;
 	}
 }
 
@@ -417,6 +425,7 @@ static int wait_ms(const struct agent *a)
 	sooner(&until, a->stop_look);
 	sooner(&until, mesh_next(a));
 	sooner(&until, post_next(a));
+	sooner(&until, relay_next(a));
 	sooner(&until, hosted_next(a));
 	if (!until)
 		return -1;
@@ -436,6 +445,7 @@ static void on_time(struct agent *a)
 	}
 	mesh_look(a, now);
 	post_look(a, now);
+	relay_look(a, now);
 	if (a->run->hosted)
 		hosted_look(a, now);
 	if (a->stop_look && now >= a->stop_look) {

@@ -90,6 +90,7 @@ struct agent {
 	unsigned count;
 	struct place *numbered[WF_AGENTS];      /* by number; NULL: not of this host */
 	unsigned running;               /* mains that have not ended */
+	unsigned draining;              /* that have, and whose output is not written yet (relay.h) */
 	uint32_t next_number;           /* the only agent's: the last one given out */
 	char url[128];                  /* where guests come; "": nobody can */
 	unsigned segments, segments_most;       /* descriptors kept for processes; the rest is for joining */
@@ -109,7 +110,7 @@ struct agent {
 };
 
 /* What the loop waits for: a kind, and a place. */
-enum source { FROM_CONTROL, FROM_SIGNALS, FROM_DOOR, FROM_CALLS, FROM_NOTES, FROM_PIDFD, FROM_MESH, FROM_EXEC, FROM_GUESTS, FROM_GUEST };
+enum source { FROM_CONTROL, FROM_SIGNALS, FROM_DOOR, FROM_CALLS, FROM_NOTES, FROM_PIDFD, FROM_MESH, FROM_EXEC, FROM_GUESTS, FROM_GUEST, FROM_RELAY, FROM_OUTLET };
 
 /* agent.c */
 void agent_say(struct agent *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

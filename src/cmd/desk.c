@@ -476,12 +476,16 @@ static bool dir_taken(struct agent *a, struct place *p, const struct wf_frame_di
 	return true;
 }
 
-static bool launch_taken(struct agent *a, struct place *p, const struct wf_frame_launch *f, ssize_t n)
+/* Comes with descriptors of its own. */
+static bool launch_taken(struct agent *a, struct place *p, const struct wf_frame_launch *f, ssize_t n, struct wf_parcel *parcel)
 {
 	if (n <= (ssize_t)offsetof(struct wf_frame_launch, spec) || f->what != WF_CALL_LAUNCH)
 		return false;
-	answer(a, p, WF_CALL_LAUNCH, 0, NULL, 0);
-	launch_asked(a, p, f->name, f->spec, (size_t)n - offsetof(struct wf_frame_launch, spec));
+	answer(a, p, WF_CALL_LAUNCH, parcel->lost ? -EMFILE : 0, NULL, 0);
+	if (parcel->lost)
+		wf_parcel_drop(parcel);         /* nothing has happened */
+	else
+		launch_asked(a, p, f->name, f->spec, (size_t)n - offsetof(struct wf_frame_launch, spec), parcel);
 	return true;
 }
 
@@ -505,8 +509,7 @@ static bool grow_taken(struct agent *a, struct place *p, const struct wf_frame_g
 /* Frames of their own. */
 static bool taken_apart(struct agent *a, struct place *p, const union frame *f, ssize_t n)
 {
-	return abort_taken(a, p, &f->abort, n) || at_taken(a, p, &f->at, n) || dir_taken(a, p, &f->dir, n) || launch_taken(a, p, &f->launch, n) ||
-	       kill_taken(a, p, &f->kill, n) || grow_taken(a, p, &f->grow, n);
+	return abort_taken(a, p, &f->abort, n) || at_taken(a, p, &f->at, n) || dir_taken(a, p, &f->dir, n) || kill_taken(a, p, &f->kill, n) || grow_taken(a, p, &f->grow, n);
 }
 
 /* Who aborted the job and was not killed for a second has ended by itself: its word still counts. */
@@ -538,6 +541,8 @@ void desk_call(struct agent *a, struct place *p)
 		death_link(a, p);
 		return;
 	}
+	if (!parcel.cut && launch_taken(a, p, &frame.launch, n, &parcel))
+		return;
 	if (!parcel.cut && !parcel.count && !parcel.lost && taken_apart(a, p, &frame, n))
 		return;
 	what = n != (ssize_t)sizeof(frame.call) || parcel.cut ? "a frame of another size" : wrong(&frame.call, &parcel);

@@ -383,7 +383,7 @@ static bool is_idle(struct agent *a, int64_t now)
 		}
 		all &= p->stage == STAGE_LEFT || p->stage == STAGE_DEAD;
 	}
-	return all && a->running == 0;
+	return all && a->running == 0 && a->draining == 0;
 }
 
 static void tell(struct agent *a, uint32_t host, enum mesh what, uint32_t value, uint32_t more)

@@ -2,14 +2,19 @@
 #include "launch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent.h"
 #include "guest.h"
 #include "hosted.h"
+#include "job/frames.h"
 #include "mesh.h"
+#include "outlet.h"
 #include "post.h"
+#include "relay.h"
 
 struct launch {
 	struct launch *next;
@@ -26,6 +31,7 @@ struct launch {
 	bool begun;
 	bool guest;                     /* one process, which is there already */
 	bool held;                      /* to be started here once this host has begun */
+	int *outs;                      /* of each part, until it is begun: where its output goes; -1: where the job's does. NULL: of none */
 };
 
 static struct launch *launches;
@@ -69,6 +75,45 @@ static void guest_refused(struct agent *a, struct launch *l)
 	free(l);
 }
 
+static void outs_close(struct launch *l)
+{
+	for (uint32_t k = 0; l->outs && k < l->spec.parts; k++)
+		fd_close(&l->outs[k]);
+	free(l->outs);
+	l->outs = NULL;
+}
+
+/* What came with it, each to its part. False: something else came. */
+static bool outs_take(struct launch *l, struct wf_parcel *parcel)
+{
+	unsigned wanted = 0, next = 0;
+
+	for (uint32_t k = 0; k < l->spec.parts; k++)
+		wanted += l->spec.part[k].output;
+	if (parcel->lost || parcel->count != wanted)
+		return false;
+	l->outs = wanted ? calloc(l->spec.parts, sizeof(*l->outs)) : NULL;
+	if (wanted && !l->outs)
+		return false;
+	for (uint32_t k = 0; wanted && k < l->spec.parts; k++)
+		l->outs[k] = l->spec.part[k].output ? parcel->fds[next++] : -1;
+	parcel->count = 0;
+	return true;
+}
+
+/* Those of this host have theirs; for those of others it is written here. */
+static void outs_begin(struct agent *a, struct launch *l)
+{
+	uint32_t first = 0;
+
+	for (uint32_t k = 0; l->outs && k < l->spec.parts; first += l->spec.part[k++].count)
+		if (l->outs[k] >= 0) {
+			outlet_open(a, l->outs[k], l->base + first + 1, l->hosts + first, l->spec.part[k].count);
+			l->outs[k] = -1;
+		}
+	outs_close(l);
+}
+
 /* None of it starts. */
 static void refuse(struct agent *a, struct launch *l, int err, const char *words)
 {
@@ -79,6 +124,7 @@ static void refuse(struct agent *a, struct launch *l, int err, const char *words
 		return;
 	}
 
+	outs_close(l);
 	for (uint32_t i = 1; i <= l->count; i++) {
 		l->base = 0;
 		tell(a, l, i, err, false, words);
@@ -147,11 +193,14 @@ static struct launch *launch_new(const void *spec, size_t n)
 	return NULL;
 }
 
-void launch_asked(struct agent *a, struct place *by, uint32_t name, const void *spec, size_t n)
+void launch_asked(struct agent *a, struct place *by, uint32_t name, const void *spec, size_t n, struct wf_parcel *parcel)
 {
 	struct launch *l = launch_new(spec, n);
 
-	if (!l) {
+	if (!l || !outs_take(l, parcel)) {
+		if (l)
+			l->begun = true;        /* it comes to nothing */
+		wf_parcel_drop(parcel);
 		death_nonsense(a, by, "what is no launch");
 		return;
 	}
@@ -228,12 +277,25 @@ static const struct wf_launch_part *part_of(const struct launch *l, uint32_t ran
 	return &l->spec.part[k];
 }
 
+/* Where the output of @p goes, if that is not where the job's does. */
+static int set_output(struct agent *a, const struct launch *l, struct place *p, const struct wf_launch_part *part)
+{
+	if (!part->output)
+		return 0;
+	if (l->origin != a->run->host)
+		return relay_open(a, p, l->origin);
+	p->out = fcntl(l->outs[p->app], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	p->err = fcntl(l->outs[p->app], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	return p->out < 0 || p->err < 0 ? -errno : 0;
+}
+
 static void start_here(struct agent *a, struct launch *l, uint32_t number)
 {
 	struct place *p = place_add(a, number, l->base, l->count);
 	const struct wf_launch_part *part;
 	struct part *own;
 	int r = -ENOMEM;
+	uint32_t app;
 
 	own = p ? calloc(1, sizeof(*own)) : NULL;
 	if (own) {
@@ -247,7 +309,13 @@ static void start_here(struct agent *a, struct launch *l, uint32_t number)
 		p->attrs = part->attrs;
 		p->launched = true;
 		p->watched = l->spec.watched;
-		r = start_place(a, p);
+		r = set_output(a, l, p, part);
+		if (r == 0)
+			r = start_place(a, p);
+		fd_close(&p->out);
+		fd_close(&p->err);
+	} else if (part_of(l, number - l->base - 1, &app)->output && l->origin != a->run->host) {
+		relay_none(a, number, l->origin);
 	}
 	if (r < 0)
 		tell(a, l, number, r, false, strerror(-r));
@@ -304,6 +372,7 @@ static void begin(struct agent *a, struct launch *l)
 			start_here(a, l, l->base + i + 1);
 		else if (!mesh_name(a, l->hosts[i]))
 			tell(a, l, l->base + i + 1, -EHOSTUNREACH, false, "its host is gone");
+	outs_begin(a, l);
 }
 
 static bool note_plan(struct agent *a, uint32_t base, uint32_t count, const uint32_t *hosts)
@@ -462,6 +531,8 @@ void launch_news(struct agent *a, uint32_t host, struct wf_body *b)
 
 void launch_host_gone(struct agent *a, uint32_t host)
 {
+	outlet_host_gone(a, host);
+	relay_host_gone(a, host);
 	for (struct launch *l = launches; l; l = l->next) {
 		if (l->origin != a->run->host)
 			continue;
@@ -490,6 +561,14 @@ void launch_ended(struct agent *a, struct place *p, int status)
 {
 	struct launch *l = launch_of(p->number);
 
-	if (l && !p->exec_error)
+	if (l && !p->exec_error && !relay_ended(a, p, status))
 		tell(a, l, p->number, status, true, NULL);
+}
+
+void launch_over(struct agent *a, uint32_t process, int status)
+{
+	struct launch *l = launch_of(process);
+
+	if (l)
+		tell(a, l, process, status, true, NULL);
 }

@@ -14,14 +14,16 @@
 
 struct agent;
 struct place;
+struct wf_parcel;
 
-/* Process @by asks for processes: what it said is @spec, under @name. */
-void launch_asked(struct agent *a, struct place *by, uint32_t name, const void *spec, size_t n);
+/* Process @by asks for processes: what it said is @spec, under @name. Takes the descriptors: one for each program whose output goes to one. */
+void launch_asked(struct agent *a, struct place *by, uint32_t name, const void *spec, size_t n, struct wf_parcel *parcel);
 void launch_numbers(struct agent *a, uint32_t ticket, uint32_t base);   /* CONTROL_NUMBERS; base 0: there are no more */
 
 /* Processes of this host. */
 void launch_exec(struct agent *a, struct place *p);                     /* whether it could be executed is known */
 void launch_ended(struct agent *a, struct place *p, int status);
+void launch_over(struct agent *a, uint32_t process, int status);        /* it has ended before; now its output is written, too */
 
 /* From other agents. */
 void launch_planned(struct agent *a, uint32_t host, struct wf_body *b);         /* numbers and their hosts */

@@ -23,7 +23,9 @@
 #include "hosted.h"
 #include "job/others.h"
 #include "launch.h"
+#include "outlet.h"
 #include "post.h"
+#include "relay.h"
 #include "secure/chain.h"
 #include "verdict.h"
 #include "wire/wire.h"
@@ -391,6 +393,12 @@ static void take(struct agent *a, uint32_t host, uint64_t tag, struct wf_body *b
 		break;
 	case MESH_LAUNCH_NEWS:
 		launch_news(a, host, b);
+		break;
+	case MESH_LAUNCH_OUTPUT:
+		outlet_heard(a, host, b);
+		break;
+	case MESH_LAUNCH_WRITTEN:
+		relay_heard(a, host, b);
 		break;
 	case MESH_TOLD:
 		if (host == server)

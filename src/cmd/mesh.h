@@ -46,6 +46,8 @@ enum mesh {
 	MESH_LAUNCH_KNOWN,              /* u32 base */
 	MESH_LAUNCH_START,              /* as PLAN, and the spec */
 	MESH_LAUNCH_NEWS,               /* as WF_NOTE_LAUNCH */
+	MESH_LAUNCH_OUTPUT,             /* u32 process, bytes that it has printed, for who asked for it; none: that was all */
+	MESH_LAUNCH_WRITTEN,            /* u32 process, u32 how many of them were written */
 
 	/* among those without a launcher above them (hosted.h): two numbers each */
 	MESH_IDLE,                      /* whether all of this host are gone */

@@ -19,7 +19,7 @@
 #define WF_AGENT_ENV "WEFT_AGENT"
 #define WF_BOARD_NAME "weft-board"      /* the memfd's: who has it mapped has not exec'ed */
 #define WF_JOIN_MAGIC UINT64_C(0x6e696f6a74666577)
-#define WF_JOIN_PROTOCOL 3u
+#define WF_JOIN_PROTOCOL 4u
 
 /* The order of a join's descriptors. The first comes first in every version: a refusal goes there. */
 enum { WF_JOIN_CALLS, WF_JOIN_NOTES, WF_JOIN_BOARD, WF_JOIN_EVENT, WF_JOIN_FDS };
@@ -70,7 +70,7 @@ struct wf_frame_dir {
 	unsigned char msg[WF_DIR_ROOM];
 };
 
-/* WF_CALL_LAUNCH: start something; as long as its spec (launch.h). News of it comes as WF_NOTE_LAUNCH, with a body: u32 name, u32 index, u32 process, u32 err (0: it runs; over:
+/* WF_CALL_LAUNCH: start something; as long as its spec (launch.h), and with a descriptor for each part whose output goes to one. Answered with -EMFILE nothing has happened. News of it comes as WF_NOTE_LAUNCH, with a body: u32 name, u32 index, u32 process, u32 err (0: it runs; over:
  * its wait status), u32 over, text words. */
 struct wf_frame_launch {
 	uint32_t what, name;            /* name: the caller's for it */
@@ -141,7 +141,7 @@ struct wf_frame_answer {
 
 /* A notice is a struct wf_note (link.h), with a message behind it if it is the directory's, or of a launch. */
 
-#define WF_PARCEL_FDS 4
+#define WF_PARCEL_FDS 64        /* a launch may have so many: launch.h */
 
 /* What came with a frame. */
 struct wf_parcel {

@@ -22,6 +22,7 @@ void wf_launch_write(struct wf_body *b, const struct wf_launch_spec *spec)
 		wf_body_text(b, p->attrs);
 		wf_body_list(b, p->argv, wf_list_count(p->argv));
 		wf_body_list(b, p->env, p->env_count);
+		wf_body_u32(b, p->output);
 	}
 }
 
@@ -41,6 +42,7 @@ void wf_launch_free(struct wf_launch_spec *spec)
 static void part_read(struct wf_body *b, struct wf_launch_part *p)
 {
 	size_t words = 0;
+	uint32_t output;
 
 	p->count = wf_body_get32(b);
 	p->hosts_count = wf_body_get32(b);
@@ -57,7 +59,9 @@ static void part_read(struct wf_body *b, struct wf_launch_part *p)
 	p->attrs = wf_body_get_text(b);
 	p->argv = wf_body_get_list(b, &words);
 	p->env = wf_body_get_list(b, &p->env_count);
-	b->bad |= !p->prog || !words || !p->count || p->count >= WF_AGENTS;
+	output = wf_body_get32(b);
+	p->output = output == 1;
+	b->bad |= output > 1 || !p->prog || !words || !p->count || p->count >= WF_AGENTS;
 	for (size_t i = 0; !b->bad && i < p->env_count; i++)
 		b->bad |= p->env[i][0] == '=' || !strchr(p->env[i], '=');
 }

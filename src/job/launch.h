@@ -13,6 +13,7 @@ struct wf_launch_part {
 	const char *prog, *dir, *attrs; /* dir, attrs: NULL: none */
 	char **argv, **env;             /* with a NULL behind them */
 	size_t env_count;
+	bool output;                    /* goes to a descriptor that comes along, one of each such part in their order */
 };
 
 struct wf_launch_spec {

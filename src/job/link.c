@@ -342,15 +342,15 @@ int wf_link_acted(uint32_t process)
 	return call(WF_CALL_ACTED, process, 0, -1, NULL, 0);
 }
 
-/* One call with an answer of its own, of @bytes. */
-static int call_apart(const void *frame, size_t n, void *ret_answer, size_t bytes)
+/* One call with an answer of its own, of @bytes; descriptors go with it. */
+static int call_with(const void *frame, size_t n, const int *fds, unsigned count, void *ret_answer, size_t bytes)
 {
 	struct wf_parcel parcel = { .count = 0 };
 	ssize_t got;
 	int r;
 
 	pthread_mutex_lock(&call_lock);
-	r = calls < 0 ? gone() : send_patiently(calls, frame, n, NULL, 0);
+	r = calls < 0 ? gone() : send_patiently(calls, frame, n, fds, count);
 	if (r < 0 && calls >= 0)
 		r = unsent(r);
 	if (r == 0) {
@@ -361,6 +361,11 @@ static int call_apart(const void *frame, size_t n, void *ret_answer, size_t byte
 	}
 	pthread_mutex_unlock(&call_lock);
 	return r;
+}
+
+static int call_apart(const void *frame, size_t n, void *ret_answer, size_t bytes)
+{
+	return call_with(frame, n, NULL, 0, ret_answer, bytes);
 }
 
 int wf_link_at(const char *at)
@@ -389,7 +394,7 @@ int wf_link_dir(const void *msg, size_t len)
 	return r < 0 ? r : answer.result;
 }
 
-int wf_link_launch(uint32_t name, const void *spec, size_t len)
+int wf_link_launch(uint32_t name, const void *spec, size_t len, const int *fds, unsigned count)
 {
 	struct wf_frame_launch *frame = len <= sizeof(frame->spec) ? malloc(sizeof(*frame)) : NULL;
 	struct wf_frame_answer answer;
@@ -400,9 +405,11 @@ int wf_link_launch(uint32_t name, const void *spec, size_t len)
 	frame->what = WF_CALL_LAUNCH;
 	frame->name = name;
 	memcpy(frame->spec, spec, len);
-	r = call_apart(frame, offsetof(struct wf_frame_launch, spec) + len, &answer, sizeof(answer));
+	r = call_with(frame, offsetof(struct wf_frame_launch, spec) + len, fds, count, &answer, sizeof(answer));
 	free(frame);
-	return r < 0 ? r : answer.result;
+	if (r == 0 && answer.result < 0)
+		return weft_fail(answer.result, "the agent of this host has no descriptors left for the output");
+	return r;
 }
 
 int wf_link_kill(uint32_t process, int sig)

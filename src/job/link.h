@@ -65,7 +65,7 @@ int wf_link_where(uint32_t process, char *ret_at, size_t n);
 /* The same of all from @process to *@ret_last. 1, 0 or -ESRCH. */
 int wf_link_near(uint32_t process, uint32_t *ret_last);
 int wf_link_dir(const void *msg, size_t len);           /* something for the directory */
-int wf_link_launch(uint32_t name, const void *spec, size_t len);         /* launch.h; WF_NOTE_LAUNCH tells of it under @name */
+int wf_link_launch(uint32_t name, const void *spec, size_t len, const int *fds, unsigned count);   /* launch.h; WF_NOTE_LAUNCH tells of it under @name */
 int wf_link_kill(uint32_t process, int sig);            /* a signal; -ESRCH, -EINVAL, -EPERM */
 int wf_link_grow(uint32_t name, uint32_t ms, const char *hosts);        /* hosts are to join; WF_NOTE_GROW tells of it under @name; -E2BIG: the list is too long */
 int wf_link_bye(void);                                  /* I leave; after this only closing */

@@ -6,6 +6,7 @@
 #include "job/spawn.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -184,14 +185,19 @@ static int hosts_of(const char *where, weft_time until, struct wf_launch_part *p
 	return part->hosts_count ? 0 : weft_fail(-ENOENT, "no host of the job is '%s'", where);
 }
 
+static bool is_writable(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && !(flags & O_PATH) && (flags & O_ACCMODE) != O_RDONLY;
+}
+
 static int part_of(const struct weft_spawn_opts *o, weft_time until, struct wf_launch_part *part)
 {
 	static char *nothing[1];
 
 	if (o->flags & ~WEFT_SPAWN_OUTPUT)
 		return weft_fail(-EINVAL, "spawn flags: %#x", o->flags);
-	if (o->flags & WEFT_SPAWN_OUTPUT)
-		return weft_fail(-EOPNOTSUPP, "spawn out_fd is not served yet");
 	if (!o->prog || !*o->prog || o->entry || o->in)
 		return weft_fail(-EINVAL, "spawn: either a program, or an entry of a process");
 	part->count = o->count ? o->count : 1;
@@ -201,15 +207,20 @@ static int part_of(const struct weft_spawn_opts *o, weft_time until, struct wf_l
 	part->argv = o->argv && o->argv[0] ? (char **)(uintptr_t)o->argv : NULL;
 	part->env = o->env ? (char **)(uintptr_t)o->env : nothing;
 	part->env_count = wf_list_count(part->env);
+	part->output = o->flags & WEFT_SPAWN_OUTPUT;
+	if (part->output && !is_writable(o->out_fd))
+		return weft_fail(-EBADF, "spawn out_fd: %d cannot be written to", o->out_fd);
 	return hosts_of(o->where, until, part);
 }
 
-/* @argv of one whose caller gave none. */
-struct plain {
-	char *words[2];
+/* What goes with a spec. */
+struct beside {
+	char *plain[WF_LAUNCH_PARTS][2];        /* argv of those whose caller gave none */
+	int outs[WF_LAUNCH_PARTS];              /* where the output of parts goes that have it */
+	unsigned out_count;
 };
 
-static int spec_make(const struct weft_spawn_opts *opts, weft_time until, struct wf_launch_spec *spec, struct plain *plain)
+static int spec_make(const struct weft_spawn_opts *opts, weft_time until, struct wf_launch_spec *spec, struct beside *beside)
 {
 	for (const struct weft_spawn_opts *next = opts; next; next = next->next) {
 		struct weft_spawn_opts o;
@@ -225,9 +236,11 @@ static int spec_make(const struct weft_spawn_opts *opts, weft_time until, struct
 		if (r < 0)
 			return r;
 		if (!part->argv) {
-			plain[spec->parts - 1].words[0] = (char *)(uintptr_t)o.prog;
-			part->argv = plain[spec->parts - 1].words;
+			beside->plain[spec->parts - 1][0] = (char *)(uintptr_t)o.prog;
+			part->argv = beside->plain[spec->parts - 1];
 		}
+		if (part->output)
+			beside->outs[beside->out_count++] = o.out_fd;
 		for (size_t i = 0; i < part->env_count; i++)
 			if (part->env[i][0] == '=' || !strchr(part->env[i], '='))
 				return weft_fail(-EINVAL, "spawn env: '%s' is not NAME=VALUE", part->env[i]);
@@ -268,7 +281,7 @@ static struct launch *launch_new(uint32_t count, bool ends)
 	return NULL;
 }
 
-static int ask(const struct wf_launch_spec *spec, uint32_t name)
+static int ask(const struct wf_launch_spec *spec, const struct beside *beside, uint32_t name)
 {
 	struct wf_body b = { .bytes = malloc(WF_LAUNCH_BYTES), .n = WF_LAUNCH_BYTES };
 	int r;
@@ -276,7 +289,7 @@ static int ask(const struct wf_launch_spec *spec, uint32_t name)
 	if (!b.bytes)
 		return weft_fail(-ENOMEM, "no memory to spawn");
 	wf_launch_write(&b, spec);
-	r = b.bad ? weft_fail(-E2BIG, "spawn: arguments and environment have more than %u bytes", WF_LAUNCH_BYTES) : wf_link_launch(name, b.bytes, b.at);
+	r = b.bad ? weft_fail(-E2BIG, "spawn: arguments and environment have more than %u bytes", WF_LAUNCH_BYTES) : wf_link_launch(name, b.bytes, b.at, beside->outs, beside->out_count);
 	free(b.bytes);
 	return r;
 }
@@ -301,7 +314,7 @@ static int collect(struct launch *l, weft_id *ret_ids, struct weft_req **ret_end
 	return n ? n : l->err ? weft_fail(l->err, "%s", l->words) : 0;
 }
 
-static int spawn(const struct wf_launch_spec *spec, weft_time until, weft_id *ret_ids, struct weft_req **ret_ends)
+static int spawn(const struct wf_launch_spec *spec, const struct beside *beside, weft_time until, weft_id *ret_ids, struct weft_req **ret_ends)
 {
 	struct launch *l = launch_new(spec->count, spec->watched);
 	struct weft_req *heard, **ends = NULL;
@@ -321,7 +334,7 @@ static int spawn(const struct wf_launch_spec *spec, weft_time until, weft_id *re
 	heard = l->heard;
 	wf_list_add(&launches, &l->all);
 	pthread_mutex_unlock(&spawn_lock);
-	r = ret_ends && !ends ? weft_fail(-ENOMEM, "no memory to spawn") : ask(spec, l->name);
+	r = ret_ends && !ends ? weft_fail(-ENOMEM, "no memory to spawn") : ask(spec, beside, l->name);
 	if (r == 0)
 		r = weft_req_wait(&heard, until, NULL);
 	pthread_mutex_lock(&spawn_lock);
@@ -351,7 +364,7 @@ static int spawn(const struct wf_launch_spec *spec, weft_time until, weft_id *re
 int weft_spawn(const struct weft_spawn_opts *opts, weft_time until, weft_id *ret_ids, struct weft_req **ret_ends)
 {
 	struct wf_launch_spec *spec;
-	struct plain *plain;
+	struct beside *beside;
 	struct weft_spawn_opts first;
 	int r;
 
@@ -369,16 +382,16 @@ int weft_spawn(const struct weft_spawn_opts *opts, weft_time until, weft_id *ret
 	if (wf_link_fd() < 0)
 		return weft_fail(-ENOTCONN, "this job has no agent that could start processes (weft run)");
 	spec = calloc(1, sizeof(*spec));
-	plain = calloc(WF_LAUNCH_PARTS, sizeof(*plain));
-	r = spec && plain ? spec_make(opts, until, spec, plain) : weft_fail(-ENOMEM, "no memory to spawn");
+	beside = calloc(1, sizeof(*beside));
+	r = spec && beside ? spec_make(opts, until, spec, beside) : weft_fail(-ENOMEM, "no memory to spawn");
 	if (r == 0) {
 		spec->watched = ret_ends != NULL;
-		r = spawn(spec, until, ret_ids, ret_ends);
+		r = spawn(spec, beside, until, ret_ids, ret_ends);
 	}
 	for (uint32_t i = 0; spec && i < spec->parts; i++)
 		free(spec->part[i].hosts);
 	free(spec);
-	free(plain);
+	free(beside);
 	return r;
 }
 

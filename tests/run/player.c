@@ -236,7 +236,7 @@ static void do_junk(const char *where, int count)
 			memcpy(frame, &c, sizeof(c));
 			bytes = sizeof(c);
 		}
-		r = wf_parcel_send(sock, frame, bytes, fds, (unsigned)rand_r(&seed) % (WF_PARCEL_FDS + 1), MSG_DONTWAIT);
+		r = wf_parcel_send(sock, frame, bytes, fds, (unsigned)rand_r(&seed) % 6u, MSG_DONTWAIT);
 		if (r == -EAGAIN)
 			nap(1);
 	}

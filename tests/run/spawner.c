@@ -3,10 +3,14 @@
  * usage: spawner WORD...   Does what each word says, in order, and says what came of it, a line each.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <weft/weft.h>
 
@@ -16,6 +20,7 @@ static weft_id ids[MOST];
 static struct weft_req *ends[MOST];
 static int started;
 static char *self;
+static int out = -1, in = -1;      /* where the output of the next goes, and is read; -1: where the job's goes */
 
 /* "spawn:COUNT:WORDS with commas:WHERE:NAME=VALUE:ATTRS:PROG:DIR"; what is empty is not said. @watched: ends are wanted. */
 static void spawn(char *how, bool watched, weft_time until)
@@ -29,10 +34,13 @@ static void spawn(char *how, bool watched, weft_time until)
 		argv[words++] = strsep(&at, ",");
 	env[0] = field[3] && *field[3] ? field[3] : NULL;
 	memset(ends, 0, sizeof(ends));
-	started = weft_spawn(WEFT(spawn_opts, .count = (uint32_t)atoi(field[0]), .prog = field[5] && *field[5] ? field[5] : self, .argv = argv, .env = env,
+	started = weft_spawn(WEFT(spawn_opts, .flags = out >= 0 ? WEFT_SPAWN_OUTPUT : 0, .out_fd = out, .count = (uint32_t)atoi(field[0]), .prog = field[5] && *field[5] ? field[5] : self, .argv = argv, .env = env,
 				  .where = field[2] && *field[2] ? field[2] : NULL, .attrs = field[4] && *field[4] ? field[4] : NULL,
 				  .dir = field[6] && *field[6] ? field[6] : NULL),
 			     until, ids, watched ? ends : NULL);
+	if (out >= 0)
+		close(out);
+	out = -1;
 	if (started < 0)
 		printf("spawned %d %s\n", started, weft_last_error());
 	else
@@ -140,13 +148,176 @@ static void host(char *name)
 	printf("host %d\n", weft_dir_find(query, 1, weft_in(10 * WEFT_S), ids, 1));
 }
 
+/* Output */
+
+static void make_pair(const char *kind)
+{
+	int pair[2];
+
+	if ((!strcmp(kind, "pipe") ? pipe2(pair, O_CLOEXEC) : socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair)) < 0)
+		abort();
+	in = pair[0];
+	out = pair[1];
+}
+
+/* "pipe", "socket", or the name of a file: there the output of the next goes. */
+static void go_to(const char *where)
+{
+	if (strchr(where, '/'))
+		out = open(where, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	else
+		make_pair(where);
+}
+
+/* All that comes, with @pause microseconds between pieces; then how many bytes and lines, and what it was if that is not much. */
+static void read_all(int fd, useconds_t pause)
+{
+	static char text[1024];
+	size_t bytes = 0, lines = 0;
+	char piece[4096];
+	ssize_t n;
+
+	while ((n = read(fd, piece, sizeof(piece))) > 0) {
+		for (ssize_t i = 0; i < n; i++) {
+			if (bytes + (size_t)i < sizeof(text) - 1)
+				text[bytes + (size_t)i] = piece[i] == '\n' ? ' ' : piece[i];
+			lines += piece[i] == '\n';
+		}
+		bytes += (size_t)n;
+		usleep(pause);
+	}
+	text[bytes < sizeof(text) ? bytes : sizeof(text) - 1] = 0;
+	printf("read %zu bytes, %zu lines%s%s\n", bytes, lines, bytes < sizeof(text) ? ": " : "", bytes < sizeof(text) ? text : "");
+	close(fd);
+}
+
+/* Numbered lines. */
+static void print_many(unsigned count)
+{
+	setvbuf(stdout, NULL, _IOFBF, 4096);
+	for (unsigned i = 0; i < count; i++)
+		printf("%u %s %060u\n", i, getenv("WEFT_RANK"), i);
+	fflush(stdout);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+}
+
+/* @count programs in one launch, each with an outlet of its own. */
+static void spawn_parts(int count)
+{
+	struct weft_spawn_opts *parts = calloc((size_t)count, sizeof(*parts));
+	char words[MOST][16];
+	char *argv[MOST][3];
+	int pipes[MOST][2];
+
+	for (int i = 0; i < count && i < MOST; i++) {
+		if (pipe2(pipes[i], O_CLOEXEC) < 0)
+			abort();
+		snprintf(words[i], sizeof(words[i]), "say=%d", i);
+		argv[i][0] = self;
+		argv[i][1] = words[i];
+		argv[i][2] = NULL;
+		parts[i] = (struct weft_spawn_opts){ .size = sizeof(parts[i]), .count = 1, .prog = self, .argv = argv[i], .flags = WEFT_SPAWN_OUTPUT,
+						      .out_fd = pipes[i][1], .next = i + 1 < count ? &parts[i + 1] : NULL };
+	}
+	started = weft_spawn(parts, weft_in(30 * WEFT_S), ids, ends);
+	printf("spawned %d\n", started);
+	for (int i = 0; i < count && i < MOST; i++) {
+		close(pipes[i][1]);
+		read_all(pipes[i][0], 0);
+	}
+	free(parts);
+}
+
+static int spawn_to(int fd)
+{
+	return weft_spawn(WEFT(spawn_opts, .prog = "true", .flags = WEFT_SPAWN_OUTPUT, .out_fd = fd), weft_in(10 * WEFT_S), NULL, NULL);
+}
+
+static void bad_outs(void)
+{
+	int closed = dup(1), reads = open("/dev/null", O_RDONLY), path = open("/", O_PATH), pair[2];
+
+	if (pipe(pair) < 0)
+		abort();
+	close(closed);
+	printf("bad outs %d %d %d %d %d", spawn_to(-1), spawn_to(closed), spawn_to(reads), spawn_to(path), spawn_to(pair[0]));
+	printf(" %d", weft_spawn(WEFT(spawn_opts, .entry = "e", .flags = WEFT_SPAWN_OUTPUT, .out_fd = 1), WEFT_NOW, NULL, NULL));
+	printf(" %d\n", weft_spawn(WEFT(spawn_opts, .prog = "true", .next = WEFT(spawn_opts, .prog = "true", .flags = WEFT_SPAWN_OUTPUT, .out_fd = 4095)), WEFT_NOW, NULL, NULL));
+}
+
+/* One after another, each to its end. */
+static void churn(int count, const char *where)
+{
+	for (int i = 0; i < count; i++) {
+		struct weft_req *end = NULL;
+		int pair[2], far = i % 2;
+
+		if (far && pipe2(pair, O_CLOEXEC) < 0)
+			abort();
+		if (weft_spawn(WEFT(spawn_opts, .prog = "echo", .where = where, .argv = (char *[]){ (char[]){ "echo" }, (char[]){ "churned" }, NULL },
+				    .flags = far ? WEFT_SPAWN_OUTPUT : 0, .out_fd = far ? pair[1] : -1), weft_in(20 * WEFT_S), NULL, &end) != 1)
+			printf("churn: %s\n", weft_last_error());
+		else if (weft_req_wait(&end, weft_in(20 * WEFT_S), NULL) < 0)
+			printf("churn: %s\n", weft_last_error());
+		if (far) {
+			char text[64];
+
+			close(pair[1]);
+			while (read(pair[0], text, sizeof(text)) > 0)
+				continue;
+			close(pair[0]);
+		}
+	}
+}
+
+static void await_file(const char *path)
+{
+	while (access(path, F_OK) < 0)
+		usleep(5000);
+}
+
+static bool do_output_word(const char *word, char *value)
+{
+	if (!strcmp(word, "to"))
+		go_to(value);
+	else if (!strcmp(word, "read"))
+		read_all(in, 0);
+	else if (!strcmp(word, "read-slowly"))
+		read_all(in, (useconds_t)atoi(value));
+	else if (!strcmp(word, "deaf"))
+		close(in);
+	else if (!strcmp(word, "show"))
+		read_all(open(value, O_RDONLY | O_CLOEXEC), 0);
+	else if (!strcmp(word, "warn"))
+		fprintf(stderr, "%s\n", value);
+	else if (!strcmp(word, "many"))
+		print_many((unsigned)atoi(value));
+	else if (!strcmp(word, "bare"))
+		printf("%s", value);
+	else if (!strcmp(word, "parts"))
+		spawn_parts(atoi(value));
+	else if (!strcmp(word, "bad-outs"))
+		bad_outs();
+	else if (!strcmp(word, "churn"))
+		churn(atoi(value), strchr(value, ':') ? strchr(value, ':') + 1 : NULL);
+	else if (!strcmp(word, "await-file"))
+		await_file(value);
+	else if (!strcmp(word, "die"))
+		raise(SIGKILL);
+	else
+		return false;
+	return true;
+}
+
 static void do_word(char *word)
 {
 	char *value = strchr(word, '=');
 
 	if (value)
 		*value++ = 0;
-	if (!strcmp(word, "spawn"))
+	if (do_output_word(word, value))
+		;
+	else if (!strcmp(word, "spawn"))
 		spawn(value, true, weft_in(10 * WEFT_S));
 	else if (!strcmp(word, "spawn-unwatched"))
 		spawn(value, false, weft_in(10 * WEFT_S));

@@ -66,7 +66,7 @@ static void send_many(int sock, int count)
 {
 	union {
 		struct cmsghdr align;
-		char room[CMSG_SPACE(64 * sizeof(int))];
+		char room[CMSG_SPACE(100 * sizeof(int))];
 	} control = { 0 };
 	struct iovec piece = { .iov_base = &(char){ 'x' }, .iov_len = 1 };
 	struct msghdr m = { .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control.room };
@@ -83,7 +83,7 @@ static void send_many(int sock, int count)
 
 TEST(descriptors_beyond_the_room_are_lost_and_not_left_open)
 {
-	for (int count = 1; count <= 64; count++) {
+	for (int count = 1; count <= 100; count++) {
 		int before, sock[2];
 		char text[4];
 		struct wf_parcel parcel;
@@ -109,7 +109,7 @@ TEST(with_credentials_the_room_is_the_same)
 
 	pair(sock);
 	MUST_OK(setsockopt(sock[1], SOL_SOCKET, SO_PASSCRED, &one, sizeof(one)));
-	for (int count = 1; count <= 16; count++) {
+	for (int count = 1; count <= 80; count++) {
 		send_many(sock[0], count);
 		CHECK_EQ(wf_parcel_recv(sock[1], text, sizeof(text), &parcel, 0), 1);
 		CHECK_EQ(parcel.pid, getpid());
@@ -131,7 +131,7 @@ TEST(descriptors_this_process_may_not_have_are_lost)
 
 	pair(sock);
 	MUST_OK(getrlimit(RLIMIT_NOFILE, &was));
-	for (rlim_t left = 0; left <= WF_PARCEL_FDS; left++) {
+	for (rlim_t left = 0; left <= 4; left++) {      /* behind the next few numbers may be something that was open before */
 		int free_fd = dup(0);
 
 		close(free_fd);
