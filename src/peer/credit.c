@@ -33,7 +33,7 @@ void wf_credit_tell(struct wf_remote *r)
 {
 	uint64_t limit = news(r, r->conf.window / 4);
 
-	if (!limit)
+	if (!limit || r->bye_out)       /* nothing follows a BYE: nobody would acknowledge it */
 		return;
 	r->told = limit;
 	promise(r, limit);

@@ -105,6 +105,37 @@ TEST(a_limit_that_may_be_lost_with_its_lane_is_told_again_and_holds_nevertheless
 	wf_remote_fini(&r);
 }
 
+TEST(nothing_is_told_after_the_farewell)
+{
+	struct wf_remote r;
+	struct wf_lane *lane[3];
+	struct wf_acts acts = { 0 };
+	unsigned char bytes[4096], frame[16];
+	size_t n = 0;
+
+	ready(&r, lane);
+	for (int i = 0; i < 2; i++) {
+		wf_remote_freed(&r, 200000);
+		say_something(&r);
+		CHECK(leaves(&r, lane[1], WF_WIRE_LIMIT));
+	}
+	for (unsigned id = 0; id < WF_STREAMS; id++) {
+		if (!r.out[id])
+			continue;
+		wf_wire_put(frame, WF_WIRE_ACK, (uint8_t)id, r.out[id]->epoch, r.out[id]->rt.tail);
+		MUST_OK(wf_remote_record(&r, lane[id != 0], frame, 16, 0, WEFT_S, &acts));
+	}
+	wf_remote_close(&r, WEFT_S);
+	wf_remote_acts(&r, WEFT_S, &acts);
+	while ((n = next_record(&r, lane[0], bytes)) > 0)
+		continue;
+	CHECK(r.bye_out);
+	wf_remote_lane_down(&r, lane[1], WEFT_S);
+	wf_remote_freed(&r, 400000);
+	CHECK_EQ(leaves(&r, lane[0], WF_WIRE_CREDIT), 0);
+	wf_remote_fini(&r);
+}
+
 TEST(a_limit_that_comes_counts_as_a_credit_does)
 {
 	struct wf_remote r;
