@@ -323,6 +323,9 @@ static void on_control(struct agent *a)
 		launch_numbers(a, ticket, wf_body_get32(&b));
 		break;
 	}
+	case CONTROL_LISTEN:
+		mesh_listen(a);
+		break;
 	case CONTROL_SERVER:
 		mesh_server(a, &b);
 		break;

@@ -23,6 +23,7 @@ enum control {
 	CONTROL_LOST,                   /* u32 host: it is no more */
 	CONTROL_END,                    /* u32 code: end what is left */
 	CONTROL_KILL,                   /* u32 code: likewise, at once */
+	CONTROL_LISTEN,                 /* u32 0: say CONTROL_HEARD of each that you listen to, when you hear it next */
 	CONTROL_SERVER,                 /* u32 host, u32 for the how manieth time: whose agent serves the directory from now on */
 
 	CONTROL_GROWN,                  /* the answer to CONTROL_GROW: u32 process, u32 name, u32 err, u32 count, u32 host of each that has joined, text why others have not */
@@ -40,7 +41,7 @@ enum control {
 	CONTROL_IDLE,                   /* u32: how many run here; 0 or no longer 0 */
 	CONTROL_NUMBERS,                /* u32 ticket, u32 how many; and the answer: u32 ticket, u32 the number before the first, 0: there are no more */
 	CONTROL_SILENT,                 /* u32 host: nothing was heard of its agent for a while that counts */
-	CONTROL_HEARD,                  /* u32 host: of one that was called silent something was heard again */
+	CONTROL_HEARD,                  /* u32 host: of one that was called silent something was heard again, or that was asked for */
 
 	CONTROL_KNOWN,                  /* u32 host: the last of CONTROL_MEMBERS is known, and was heard */
 	CONTROL_GROW,                   /* u32 process that asks, u32 name it has for it, u32 ms it has (UINT32_MAX: any), text: hosts that are to join */

@@ -393,10 +393,11 @@ static void on_packet(struct field *f, struct site *s, enum control kind, struct
 		on_numbers(f, s, b);
 		break;
 	case CONTROL_SILENT:
-		verdict_silent(&f->verdict, s->index, wf_body_get32(b), now_ns());
+		if (verdict_silent(&f->verdict, s->index, wf_body_get32(b), now_ns()))
+			field_tell_all(f, CONTROL_LISTEN, 0);
 		break;
 	case CONTROL_HEARD:
-		verdict_heard(&f->verdict, s->index, wf_body_get32(b));
+		verdict_heard(&f->verdict, s->index, wf_body_get32(b), now_ns());
 		break;
 	case CONTROL_KNOWN:
 		growth_known(f, s, wf_body_get32(b));
@@ -544,7 +545,7 @@ static void on_time(struct field *f, int64_t now)
 
 static int wait_ms(const struct field *f, int64_t now)
 {
-	int64_t until = f->deadline, verdict = f->phase == WORKING ? verdict_next(&f->verdict) : 0, growth = growth_next(f);
+	int64_t until = f->deadline, verdict = f->phase == WORKING ? verdict_next(&f->verdict, now) : 0, growth = growth_next(f);
 
 	if (f->timeout && f->phase != ENDING && (!until || f->timeout < until))
 		until = f->timeout;

@@ -42,6 +42,7 @@ struct member {
 	uint32_t slots;                 /* [agent's thread] */
 	int64_t heard;                  /* [agent's thread] */
 	bool silent;                    /* [agent's thread] the launcher was told */
+	bool asked;                     /* [agent's thread] it is to be told when it is heard next */
 	bool met, owed;                 /* [agent's thread] it was heard once; the launcher is to be told so */
 };
 
@@ -425,8 +426,8 @@ static void ended(struct agent *a, const struct weft_status *st)
 	/* One that begins a little earlier may be heard before the launcher's word of it. */
 	if (host < HOSTLIST_HOSTS && !members[host].lost) {
 		members[host].heard = now_ns();
-		if (members[host].silent && control_send32(a->control, CONTROL_HEARD, host) == 0)
-			members[host].silent = false;
+		if ((members[host].silent || members[host].asked) && control_send32(a->control, CONTROL_HEARD, host) == 0)
+			members[host].silent = members[host].asked = false;
 		members[host].met = true;
 		if (members[host].owed)
 			know(a, host);
@@ -446,6 +447,12 @@ void mesh_event(struct agent *a)
 }
 
 /* Silence */
+
+void mesh_listen(const struct agent *a)
+{
+	for (uint32_t h = 0; h < HOSTLIST_HOSTS; h++)
+		members[h].asked = h != a->run->host && (server == a->run->host || h == server);
+}
 
 int64_t mesh_next(const struct agent *a)
 {

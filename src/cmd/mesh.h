@@ -18,6 +18,7 @@ void mesh_close(void);                                  /* this agent ends; what
 void mesh_members(struct agent *a, struct wf_body *b);      /* CONTROL_MEMBERS; the last of them is told of by CONTROL_KNOWN */
 void mesh_lost(struct agent *a, uint32_t host);         /* CONTROL_LOST: all of it is dead */
 void mesh_server(struct agent *a, struct wf_body *b);      /* CONTROL_SERVER */
+void mesh_listen(const struct agent *a);                  /* CONTROL_LISTEN */
 const char *mesh_name(const struct agent *a, uint32_t host);            /* NULL: it is not in */
 uint32_t mesh_slots(const struct agent *a, uint32_t host);              /* of a host that is in */
 void mesh_event(struct agent *a);                       /* something came, or went */

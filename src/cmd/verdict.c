@@ -10,13 +10,16 @@ void verdict_in(struct verdict *v, uint32_t host, bool in)
 {
 	v->hosts[host].in = in;
 	v->hosts[host].unheard = v->hosts[host].deaf = false;
+	v->hosts[host].heard = v->hosts[host].hears = INT64_MIN;
 }
 
 void verdict_server(struct verdict *v, uint32_t host)
 {
 	v->server = host;
-	for (uint32_t h = 0; h < HOSTLIST_HOSTS; h++)
+	for (uint32_t h = 0; h < HOSTLIST_HOSTS; h++) {
 		v->hosts[h].unheard = v->hosts[h].deaf = false;
+		v->hosts[h].heard = v->hosts[h].hears = INT64_MIN;
+	}
 }
 
 /* Whom a word of @by about @host concerns: the one of the two that does not serve. HOSTLIST_HOSTS: it is no pair that listens to each other. */
@@ -27,30 +30,36 @@ static uint32_t concerned(const struct verdict *v, uint32_t by, uint32_t host)
 	return by == v->server ? host : host == v->server ? by : HOSTLIST_HOSTS;
 }
 
-void verdict_silent(struct verdict *v, uint32_t by, uint32_t host, int64_t now)
+bool verdict_silent(struct verdict *v, uint32_t by, uint32_t host, int64_t now)
 {
 	uint32_t of = concerned(v, by, host);
+	bool first;
 
 	if (of == HOSTLIST_HOSTS)
-		return;
-	if (!is_apart(v, of))
+		return false;
+	first = !is_apart(v, of);
+	if (first)
 		v->hosts[of].since = now;
 	if (of == host)
 		v->hosts[of].unheard = true;
 	else
 		v->hosts[of].deaf = true;
+	return first;
 }
 
-void verdict_heard(struct verdict *v, uint32_t by, uint32_t host)
+void verdict_heard(struct verdict *v, uint32_t by, uint32_t host, int64_t now)
 {
 	uint32_t of = concerned(v, by, host);
 
 	if (of == HOSTLIST_HOSTS)
 		return;
-	if (of == host)
+	if (of == host) {
 		v->hosts[of].unheard = false;
-	else
+		v->hosts[of].heard = now;
+	} else {
 		v->hosts[of].deaf = false;
+		v->hosts[of].hears = now;
+	}
 }
 
 static uint32_t first_apart(const struct verdict *v)
@@ -63,11 +72,28 @@ static uint32_t first_apart(const struct verdict *v)
 	return first;
 }
 
-int64_t verdict_next(const struct verdict *v)
+/* The one that serves is not cut off: since @host was complained of it and another have heard each other. Or there is no other. */
+static bool is_vouched_for(const struct verdict *v, uint32_t host)
+{
+	int64_t since = v->hosts[host].since;
+	unsigned others = 0;
+
+	for (uint32_t h = 0; h < HOSTLIST_HOSTS; h++) {
+		if (h == host || h == v->server || !v->hosts[h].in)
+			continue;
+		others++;
+		if (!is_apart(v, h) && v->hosts[h].heard > since && v->hosts[h].hears > since)
+			return true;
+	}
+	return !others;
+}
+
+int64_t verdict_next(const struct verdict *v, int64_t now)
 {
 	uint32_t first = first_apart(v);
+	int64_t at = first == HOSTLIST_HOSTS ? 0 : v->hosts[first].since + v->put_off;
 
-	return first == HOSTLIST_HOSTS ? 0 : v->hosts[first].since + v->put_off;
+	return at && at <= now && !is_vouched_for(v, first) ? v->hosts[first].since + VERDICT_UNVOUCHED * v->put_off : at;
 }
 
 /* If the one that serves gets on with none of the others it is the one that is cut off, or stopped. Of two hosts that is so only if it has nothing to say
@@ -92,7 +118,12 @@ bool verdict_look(struct verdict *v, int64_t now, uint32_t *ret_host)
 
 	if (first == HOSTLIST_HOSTS || now < v->hosts[first].since + v->put_off)
 		return false;
-	*ret_host = v->hosts[v->server].in && is_servers_fault(v) ? v->server : first;
+	if (v->hosts[v->server].in && is_servers_fault(v))
+		*ret_host = v->server;
+	else if (is_vouched_for(v, first) || now >= v->hosts[first].since + VERDICT_UNVOUCHED * v->put_off)
+		*ret_host = first;
+	else
+		return false;
 	/* Whoever is left has nothing against the next one that serves. */
 	if (*ret_host == v->server)
 		verdict_server(v, v->server);
