@@ -10,7 +10,7 @@
  *
  * A query is such words, all of which must hold, their texts with * ? [a-z] [!a-z]; key= holds where there is no such attribute. Or it
  * is a path, /pool/w[3]: parts with the same signs, each followed by an index or [*]. Without one it is [0], or any if the part has signs.
- * weft_dir.3 tells all of it.
+ * job=3 in a query asks the directory of another job, which this one calls 3 (weft_job_attach). weft_dir.3 tells all of it.
  */
 #ifndef WEFT_DIR_H
 #define WEFT_DIR_H

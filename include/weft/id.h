@@ -1,7 +1,8 @@
 /* weft/id.h - who: every thread and every process has an id, and the id is its address.
  *
- * 64 bits: job 12, process 20, generation 12, local 20. Inside itself a job is number 0.
- * Its processes are numbered from 1, by rank; local 0 is the process. An id means the same in every
+ * 64 bits: job 12, process 20, generation 12, local 20. Inside itself a job is number 0; one that is attached
+ * (weft_job_attach) has a number of this job's choice, and ids of its processes mean nothing elsewhere.
+ * Processes are numbered from 1, by rank; local 0 is the process. An id means the same in every
  * process of the job, and may be sent in a message. The generation belongs to the local number: an id that has ended
  * is never mistaken for a later one. A thread joins by its first use of weft and leaves when
  * it ends.

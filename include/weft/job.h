@@ -78,6 +78,31 @@ int weft_job_grow(const char *hosts, weft_time until, weft_id *ret_ids, int max)
  */
 int weft_job_abort(int code, const char *why);
 
+#define WEFT_URL_TEXT 352               /* room for what weft_job_offer gives, with its end */
+
+/**
+ * weft_job_offer - let another job attach to this one, and see those of its processes, threads and ports that match @query.
+ * *@ret_url is a capability: whoever has it may attach, and there is nothing else to be shown; so give it to the other job by a private way, and do not print it. The job's key is not in it.
+ * What is offered is what matches at the moment somebody looks. To a process that holds any of it the other job may send, to all of its ports without a context; of others it is not told where they are.
+ * The offer lasts until the calling process leaves or ends; who has attached by then stays attached.
+ * @n: WEFT_URL_TEXT or more.
+ * Returns its length; -EINVAL; -ENOSPC: @n is too small; -ENOTCONN: this job has no agent; -EOPNOTSUPP: it has no network (weft run --net, or several hosts);
+ * -ENOBUFS: too many offers; -ENOMEM. Threads: any; not in a callback (-EDEADLK).
+ */
+int weft_job_offer(const char *query, char *ret_url, size_t n);
+
+/**
+ * weft_job_attach - attach this job to another one, by what that has offered: in all processes of this job, for as long as both last.
+ * Returns this job's number for the other, 1 or more, and the same in all its processes. Ids with that job number then work like others: weft_dir_find("job=3 role=worker", ..) finds what
+ * is offered, weft_dir_get tells of it, messages go there. The other job has a number of its own for this one, which it sees in status.from, and can answer; it cannot look around here unless
+ * this job offers something as well. Numbers of jobs differ from job to job: in a message an id goes as text (weft_id_print), and whoever reads an id of the sender's own job, which begins with
+ * "0.", has to put his number for that job there: weft_id_split(status.from).job. Attached again by the same url the number is the same; by another one it is another.
+ * When the other job ends or is not heard for the time of weft run --silence, its ids end as those of dead processes do, and asking its directory is -ECONNRESET.
+ * Returns also -EINVAL: no such url; -EACCES: refused; -ECONNREFUSED, -EHOSTUNREACH: nobody answers there, or none who knows the secret; -ETIMEDOUT (-EAGAIN with WEFT_NOW): not answered by
+ * @until; -EDEADLK: it is this very job, or in a callback; -ENOSPC: too many are attached; -ENOTCONN, -EOPNOTSUPP as weft_job_offer. Threads: any.
+ */
+int weft_job_attach(const char *url, weft_time until);
+
 #ifdef __cplusplus
 }
 #endif

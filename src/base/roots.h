@@ -23,9 +23,9 @@ struct wf_roots {
 	uint64_t buffers;                       /* address: of the array of chunks of buffers, if others may have some; else 0 */
 	/* of a job on several hosts, set when it has been joined; else 0 */
 	uint64_t whereabouts;                   /* address: of an array of bytes, WF_OFF_HOST for a process of another host */
-	uint64_t trunks, trunks_most;           /* address: of an array of pointers, by process; how many */
+	uint64_t trunks, trunks_most;           /* address: of an array of pointers, by process, then those of processes of other jobs as they came; how many */
 	uint32_t board_fd, event_fd;            /* descriptors + 1: of its board; what wakes its listener */
-	uint64_t trunk_remote;                  /* where in what they point to its struct wf_remote is */
+	uint64_t trunk_remote, trunk_process;   /* where in what they point to its struct wf_remote is, and its number, 32 bits */
 	uint64_t strangers;                     /* address: of how many were refused */
 };
 

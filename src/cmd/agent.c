@@ -25,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "embassy.h"
 #include "grow.h"
 #include "guest.h"
 #include "hosted.h"
@@ -121,6 +122,7 @@ void agent_remark(struct agent *a, const char *fmt, ...)
 
 static _Noreturn void leave(struct agent *a)
 {
+	embassy_close(a);
 	/* The launcher reads, unless it is stopped: then what it had no room for is not worth more than a moment. */
 	for (int64_t until = now_ns() + LAST_WORDS; a->lines && now_ns() < until;) {
 		struct pollfd p = { .fd = a->control, .events = POLLOUT };
@@ -429,6 +431,7 @@ static int wait_ms(const struct agent *a)
 	sooner(&until, mesh_next(a));
 	sooner(&until, post_next(a));
 	sooner(&until, relay_next(a));
+	sooner(&until, embassy_next(a));
 	sooner(&until, hosted_next(a));
 	if (!until)
 		return -1;
@@ -449,6 +452,7 @@ static void on_time(struct agent *a)
 	mesh_look(a, now);
 	post_look(a, now);
 	relay_look(a, now);
+	embassy_look(a, now);
 	if (a->run->hosted)
 		hosted_look(a, now);
 	if (a->stop_look && now >= a->stop_look) {

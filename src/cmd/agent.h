@@ -92,6 +92,7 @@ struct agent {
 	unsigned running;               /* mains that have not ended */
 	unsigned draining;              /* that have, and whose output is not written yet (relay.h) */
 	uint32_t next_number;           /* the only agent's: the last one given out */
+	uint32_t next_job;              /* likewise, of other jobs */
 	char url[128];                  /* where guests come; "": nobody can */
 	unsigned segments, segments_most;       /* descriptors kept for processes; the rest is for joining */
 	int code;                       /* of the first that failed */
@@ -123,7 +124,7 @@ int agent_watch(struct agent *a, int fd, enum source from, uint32_t number);
 int agent_rewatch(struct agent *a, int fd, enum source from, uint32_t number);          /* it was watched as something else */
 struct place *place_add(struct agent *a, uint32_t number, uint32_t base, uint32_t size);       /* NULL: no memory */
 void numbers_ask(struct agent *a, uint32_t ticket, uint32_t count);      /* launch.c: launch_numbers tells */
-uint32_t numbers_take(struct agent *a, uint32_t count);  /* launch.c, of who gives them out: the number before the first; 0: there are no more */
+uint32_t numbers_take(struct agent *a, uint32_t count);  /* launch.c, of who gives them out: the number before the first; 0: there are no more. For count 0: one for another job */
 void fd_close(int *fd);
 
 /* start.c */
@@ -150,6 +151,8 @@ void news_gone(struct agent *a, struct place *p, int status, bool left);
 void news_dir(struct agent *a, struct place *to, uint32_t what, const void *bytes, size_t n);     /* of the directory */
 void news_letter(struct agent *a, struct place *to, uint32_t what, const void *bytes, size_t n);   /* that comes in any case */
 void news_far(struct agent *a, uint32_t what, uint32_t process, int status, bool left);         /* JOINED or DEAD, of a process of another host */
+
+void news_abroad(struct agent *a, struct place *to, uint32_t what, uint32_t number);            /* of another job, or a process of it */
 
 /* death.c: what has become of a process */
 void death_link(struct agent *a, struct place *p);                      /* its link is closed */

@@ -39,7 +39,7 @@ enum control {
 	CONTROL_FAILED,                 /* u32 code of the first process that failed here */
 	CONTROL_ABORTED,                /* u32 code: a process has ended the job */
 	CONTROL_IDLE,                   /* u32: how many run here; 0 or no longer 0 */
-	CONTROL_NUMBERS,                /* u32 ticket, u32 how many; and the answer: u32 ticket, u32 the number before the first, 0: there are no more */
+	CONTROL_NUMBERS,                /* u32 ticket, u32 how many; and the answer: u32 ticket, u32 the number before the first, 0: there are no more. For none: a number for another job */
 	CONTROL_SILENT,                 /* u32 host: nothing was heard of its agent for a while that counts */
 	CONTROL_HEARD,                  /* u32 host: of one that was called silent something was heard again, or that was asked for */
 

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "embassy.h"
 #include "grow.h"
 #include "job/frames.h"
 #include "launch.h"
@@ -232,6 +233,7 @@ static void admit(struct agent *a, struct place *p, struct wf_parcel *parcel, in
 	memcpy(w.job, a->job, sizeof(w.job));
 	agent_remark(a, "process %u (pid %d) has joined", p->number, (int)p->pid);
 	news_joined(a, p);
+	embassy_joined(a, p);
 	reply(a, p, &w, sizeof(w), NULL, 0);
 	post_joined(a, p->number);
 }
@@ -365,6 +367,13 @@ static void call_where(struct agent *a, struct place *p, uint32_t process)
 {
 	struct wf_frame_where where;
 
+	if (wf_foreign(process)) {
+		memset(&where, 0, sizeof(where));
+		where.what = WF_CALL_WHERE;
+		where.result = embassy_where(a, process, where.at);
+		reply(a, p, &where, sizeof(where), NULL, 0);
+		return;
+	}
 	where_answer(&a->where, process, &where);
 	if (where.result == -EAGAIN)
 		news_asked(p, process);
@@ -409,7 +418,7 @@ static const char *wrong(const struct wf_frame_call *c, const struct wf_parcel *
 
 	if (c->what < WF_CALL_MEET || c->what > WF_CALL_WHERE)
 		return "an unknown call";
-	if (process ? c->process == 0 || c->process >= WF_PROCESSES : c->process != 0)
+	if (process ? c->process == 0 || (c->process >= WF_PROCESSES && !(c->what == WF_CALL_WHERE && wf_foreign(c->process))) : c->process != 0)
 		return "a process out of range";
 	if (segment != (c->segment != 0))
 		return "a segment out of range";
@@ -464,6 +473,7 @@ union frame {
 	struct wf_frame_launch launch;
 	struct wf_frame_kill kill;
 	struct wf_frame_grow grow;
+	struct wf_frame_envoy envoy;
 };
 
 /* True: it has something to say to the directory. */
@@ -506,10 +516,37 @@ static bool grow_taken(struct agent *a, struct place *p, const struct wf_frame_g
 	return true;
 }
 
+static bool treaty_taken(struct agent *a, struct place *p, const struct wf_frame_call *f, ssize_t n)
+{
+	struct wf_frame_treaty treaty;
+
+	if (n != (ssize_t)sizeof(*f) || f->what != WF_CALL_TREATY)
+		return false;
+	embassy_treaty(f->process, &treaty);
+	reply(a, p, &treaty, sizeof(treaty), NULL, 0);
+	explicit_bzero(&treaty, sizeof(treaty));
+	return true;
+}
+
+static bool envoy_taken(struct agent *a, struct place *p, const struct wf_frame_envoy *f, ssize_t n)
+{
+	int r;
+
+	if (n <= (ssize_t)offsetof(struct wf_frame_envoy, msg) || f->what != WF_CALL_ENVOY)
+		return false;
+	r = embassy_asked(a, p, f->alias, f->msg, (size_t)n - offsetof(struct wf_frame_envoy, msg));
+	if (r == -EBADMSG)
+		death_nonsense(a, p, "what is no question to another job");
+	else
+		answer(a, p, WF_CALL_ENVOY, r, NULL, 0);
+	return true;
+}
+
 /* Frames of their own. */
 static bool taken_apart(struct agent *a, struct place *p, const union frame *f, ssize_t n)
 {
-	return abort_taken(a, p, &f->abort, n) || at_taken(a, p, &f->at, n) || dir_taken(a, p, &f->dir, n) || kill_taken(a, p, &f->kill, n) || grow_taken(a, p, &f->grow, n);
+	return abort_taken(a, p, &f->abort, n) || at_taken(a, p, &f->at, n) || dir_taken(a, p, &f->dir, n) || kill_taken(a, p, &f->kill, n) || grow_taken(a, p, &f->grow, n) ||
+	       treaty_taken(a, p, &f->call, n) || envoy_taken(a, p, &f->envoy, n);
 }
 
 /* Who aborted the job and was not killed for a second has ended by itself: its word still counts. */

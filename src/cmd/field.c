@@ -20,6 +20,7 @@
 #include "base/bytes.h"
 #include "brief.h"
 #include "control.h"
+#include "embassy.h"
 #include "field.h"
 #include "growth.h"
 #include "mem/segment.h"
@@ -260,7 +261,9 @@ static void on_numbers(struct field *f, struct site *s, struct wf_body *b)
 		return;
 	if (!f->numbers)
 		f->numbers = f->run->total;
-	if (count < WF_AGENTS && f->numbers + count < WF_AGENTS) {
+	if (!count)
+		base = f->jobs < TREATY_ALIASES - 1 ? ++f->jobs : 0;
+	else if (count < WF_AGENTS && f->numbers + count < WF_AGENTS) {
 		base = f->numbers;
 		f->numbers += count;
 	}

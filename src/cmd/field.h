@@ -62,6 +62,7 @@ struct field {
 	struct site *joining;           /* one at a time; NULL: none */
 	int64_t join_deadline;
 	uint32_t numbers;               /* of processes, given out */
+	uint32_t jobs;                  /* likewise, of other jobs */
 	size_t input_way;               /* bytes of input that rank 0's host has not taken */
 	bool input_over;
 	char *lines;                    /* to be printed: texts with their ends, one after another */

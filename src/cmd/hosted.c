@@ -16,6 +16,7 @@
 #include <weft/weft.h>
 
 #include "agent.h"
+#include "embassy.h"
 #include "guest.h"
 #include "job/birth.h"
 #include "job/pact.h"
@@ -462,8 +463,10 @@ void hosted_look(struct agent *a, int64_t now)
 	hosted.idle = idle;
 	if (!is_over(a))
 		return;
-	if (a->run->meshed)
+	if (a->run->meshed) {
+		embassy_close(a);
 		mesh_close();
+	}
 	agent_end(a, 0);
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "embassy.h"
 #include "guest.h"
 #include "hosted.h"
 #include "job/frames.h"
@@ -240,6 +241,8 @@ uint32_t numbers_take(struct agent *a, uint32_t count)
 {
 	uint32_t base;
 
+	if (!count)
+		return a->next_job < TREATY_ALIASES - 1 ? ++a->next_job : 0;
 	if (!a->next_number)
 		a->next_number = a->run->total;
 	base = a->next_number;
@@ -405,6 +408,8 @@ void launch_numbers(struct agent *a, uint32_t ticket, uint32_t base)
 	uint8_t *room;
 	size_t n;
 
+	if (embassy_number(a, ticket, base))
+		return;
 	while (l && l->ticket != ticket)
 		l = l->next;
 	if (!l || l->base || l->begun)

@@ -20,6 +20,7 @@
 
 #include "agent.h"
 #include "control.h"
+#include "embassy.h"
 #include "hosted.h"
 #include "job/others.h"
 #include "launch.h"
@@ -51,12 +52,15 @@ static struct member members[HOSTLIST_HOSTS];           /* in, at: under members
 static struct weft_queue *queue;
 static uint32_t server;
 static int64_t next_beat, next_look, every, patience;
+static char own_at[WF_AT_TEXT];
 
 static int where(uint32_t process, char *ret_at, size_t n)
 {
 	uint32_t host = process - WF_AGENTS;
 	int r = -ESRCH;
 
+	if (wf_foreign(process))
+		return embassy_place(process, ret_at, n);
 	if (host >= HOSTLIST_HOSTS)
 		return r;
 	pthread_mutex_lock(&members_lock);
@@ -290,8 +294,10 @@ void mesh_members(struct agent *a, struct wf_body *b)
 		members[host].slots = slots;
 		snprintf(members[host].name, sizeof(members[host].name), "%s", name);
 		post_host(a, host);
-		if (host != a->run->host)
+		if (host != a->run->host) {
 			tell_all_to(a, host);
+			embassy_host(a, host);
+		}
 	}
 	know(a, host);
 }
@@ -320,6 +326,7 @@ void mesh_lost(struct agent *a, uint32_t host)
 			spot_gone(a, i, STATUS_UNKNOWN, false);
 	post_host_gone(a, host);
 	launch_host_gone(a, host);
+	embassy_host_gone(a, host);
 }
 
 void mesh_server(struct agent *a, struct wf_body *b)
@@ -405,6 +412,9 @@ static void take(struct agent *a, uint32_t host, uint64_t tag, struct wf_body *b
 		if (host == server)
 			post_told(a, process, b->bytes + b->at, b->n - b->at);
 		break;
+	case MESH_EMBASSY:
+		embassy_heard(a, host, b);
+		break;
 	default:
 		if (a->run->hosted)
 			hosted_heard(a, host, tag, b);
@@ -423,6 +433,8 @@ static void ended(struct agent *a, const struct weft_status *st)
 	}
 	if (!st->buf)
 		return;
+	if (wf_foreign((uint32_t)(st->from >> 32)))
+		embassy_said(a, st);
 	/* One that begins a little earlier may be heard before the launcher's word of it. */
 	if (host < HOSTLIST_HOSTS && !members[host].lost) {
 		members[host].heard = now_ns();
@@ -444,6 +456,7 @@ void mesh_event(struct agent *a)
 
 	for (int i = 0; i < n; i++)
 		ended(a, &st[i]);
+	embassy_event(a);
 }
 
 /* Silence */
@@ -535,11 +548,15 @@ static int begin(struct agent *a, char *at, size_t n)
 	return r;
 }
 
+const char *mesh_at(void)
+{
+	return own_at;
+}
+
 int mesh_open(struct agent *a)
 {
-	char at[WF_AT_TEXT] = "";
 
-	if (begin(a, at, sizeof(at)) < 0) {
+	if (begin(a, own_at, sizeof(own_at)) < 0) {
 		agent_say(a, "the agent cannot be reached by others: %s", weft_last_error());
 		return -1;
 	}
@@ -547,8 +564,8 @@ int mesh_open(struct agent *a)
 	patience = a->run->hosted ? VERDICT_ALONE(a->run->silence_ms * MS) : VERDICT_COMPLAIN(a->run->silence_ms * MS);
 	next_beat = next_look = now_ns() + every;
 	if (a->run->hosted)
-		return hosted_reached(a, at);
-	return control_send(a->control, CONTROL_AT, at, strlen(at)) < 0 ? -1 : 0;
+		return hosted_reached(a, own_at);
+	return control_send(a->control, CONTROL_AT, own_at, strlen(own_at)) < 0 ? -1 : 0;
 }
 
 void mesh_close(void)

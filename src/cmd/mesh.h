@@ -21,6 +21,7 @@ void mesh_server(struct agent *a, struct wf_body *b);      /* CONTROL_SERVER */
 void mesh_listen(const struct agent *a);                  /* CONTROL_LISTEN */
 const char *mesh_name(const struct agent *a, uint32_t host);            /* NULL: it is not in */
 uint32_t mesh_slots(const struct agent *a, uint32_t host);              /* of a host that is in */
+const char *mesh_at(void);                              /* where this agent is, as its driver writes it */
 void mesh_event(struct agent *a);                       /* something came, or went */
 
 /* News of this host for the others. */
@@ -57,6 +58,8 @@ enum mesh {
 	MESH_ABORT,                     /* a process has ended the job */
 	MESH_NUMBERS,                   /* ticket, how many */
 	MESH_NUMBERED,                  /* ticket, the number before the first; 0: there are no more */
+
+	MESH_EMBASSY,                   /* of other jobs: embassy.h */
 };
 void mesh_launch(struct agent *a, uint32_t host, enum mesh what, const void *bytes, size_t n);
 int mesh_kill(struct agent *a, uint32_t host, uint32_t process, int sig);       /* 0: it was told; -ESRCH: that host is not in */

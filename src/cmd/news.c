@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "embassy.h"
 #include "job/frames.h"
 #include "mesh.h"
 #include "post.h"
@@ -166,6 +167,20 @@ void news_letter(struct agent *a, struct place *to, uint32_t what, const void *b
 	news_flush(a, to);
 }
 
+void news_abroad(struct agent *a, struct place *to, uint32_t what, uint32_t number)
+{
+	struct wf_note note = { .what = what, .process = number };
+
+	if (to->stage != STAGE_IN)
+		return;
+	if (!queue_add(to, &note, NULL, 0)) {
+		agent_say(a, "no memory");
+		agent_end(a, CODE_FAULT);
+		return;
+	}
+	news_flush(a, to);
+}
+
 void news_asked(struct place *p, uint32_t about)
 {
 	p->marks[about] |= MARK_ASKED;
@@ -221,6 +236,7 @@ void news_gone(struct agent *a, struct place *p, int status, bool left)
 	queue_clear(p);
 	mesh_gone(a, p->number, status, left);
 	post_gone(a, p->number);
+	embassy_gone(a, p->number);
 	for (unsigned i = 0; i < a->count; i++) {
 		struct place *q = a->places[i];
 

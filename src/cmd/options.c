@@ -26,6 +26,7 @@ static const char usage[] =
 	"                     these three are for the program that follows, the others for the whole job\n"
 	"  --hosts A:2,B:2    the job is on these hosts, up to so many processes on each (-n: as many as they have room for)\n"
 	"  --hostfile FILE    likewise, a host on each line\n"
+	"  --net              this host alone, with a network all the same: other jobs may attach (weft_job_offer)\n"
 	"  --by-node          one process to each host in turn (fill a host, then the next)\n"
 	"  --oversubscribe    more processes than the hosts have room for\n"
 	"  --launcher WORDS   what starts a command on {host} (ssh -o BatchMode=yes {host})\n"
@@ -158,13 +159,14 @@ static bool list_lay(struct run *run)
 /* The options of one part, which begins at argv[1]; *@ret_used: argv's place of the program. -1: go on; else the exit code. */
 static int part_options(struct run *run, struct part *part, int argc, char **argv, int *ret_used)
 {
-	enum { TIMEOUT = 256, STOP_LIMIT, SILENCE, KILL_ON_FAIL, HOSTS, HOSTFILE, HOST, PORTS, KEY, ENV, WDIR, LAUNCHER, BY_NODE, OVERSUBSCRIBE, BIND, MAP };
+	enum { TIMEOUT = 256, STOP_LIMIT, SILENCE, KILL_ON_FAIL, HOSTS, HOSTFILE, HOST, PORTS, KEY, ENV, WDIR, LAUNCHER, BY_NODE, OVERSUBSCRIBE, BIND, MAP, NET };
 	static const struct option known[] = {
 		{ "env", required_argument, NULL, ENV },
 		{ "wdir", required_argument, NULL, WDIR },
 		{ "hosts", required_argument, NULL, HOSTS },
 		{ "hostfile", required_argument, NULL, HOSTFILE },
 		{ "launcher", required_argument, NULL, LAUNCHER },
+		{ "net", no_argument, NULL, NET },
 		{ "by-node", no_argument, NULL, BY_NODE },
 		{ "oversubscribe", no_argument, NULL, OVERSUBSCRIBE },
 		{ "silence", required_argument, NULL, SILENCE },
@@ -231,6 +233,9 @@ static int part_options(struct run *run, struct part *part, int argc, char **arg
 			break;
 		case OVERSUBSCRIBE:
 			run->oversubscribe = true;
+			break;
+		case NET:
+			run->net = true;
 			break;
 		case MAP:
 			run->map_shown = true;
@@ -347,6 +352,24 @@ static bool parts_number(struct run *run)
 	return run->ranks != NULL;
 }
 
+/* One host among several, as far as it knows. */
+static bool net_list(struct run *run)
+{
+	static char hosts[32];
+	unsigned total = 0;
+
+	if (run->by_hand) {
+		fprintf(stderr, "weft run: --net is for a job that one command starts, not for --host and --key\n");
+		return false;
+	}
+	for (unsigned i = 0; i < run->part_count; i++)
+		total += run->parts[i].count;
+	snprintf(hosts, sizeof(hosts), "localhost:%u", total < RUN_MOST ? total : RUN_MOST);
+	if (!run->hosts && !run->hostfile)
+		run->hosts = hosts;
+	return true;
+}
+
 int run_options(struct run *run, int argc, char **argv)
 {
 	int r;
@@ -358,6 +381,8 @@ int run_options(struct run *run, int argc, char **argv)
 	if (r >= 0)
 		return r;
 	run->silence_ms = (int)(run->silence * 1000);
+	if (run->net && !net_list(run))
+		return CODE_USAGE;
 	if (run->by_hand && !run->ports)
 		run->ports = 7700;
 	if (run->by_hand ? run->hosts && !hosts_read(run) : (run->hosts || run->hostfile) && !list_read(run))

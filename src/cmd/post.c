@@ -177,6 +177,16 @@ void post_far_all(struct agent *a, uint32_t host)
 	heard_all[host] = true;
 }
 
+struct wf_dir_server *post_serves(void)
+{
+	return server;
+}
+
+uint32_t post_serving(void)
+{
+	return serving;
+}
+
 /* Gathering */
 
 int64_t post_next(const struct agent *a)

@@ -11,6 +11,7 @@
 
 struct agent;
 struct place;
+struct wf_dir_server;
 
 int post_open(struct agent *a);                                         /* -1: no memory */
 void post_server(struct agent *a, uint32_t host, uint32_t epoch);       /* that host's agent serves from now on */
@@ -27,6 +28,9 @@ void post_far_joined(struct agent *a, uint32_t host, uint32_t process);
 void post_far_all(struct agent *a, uint32_t host);                      /* those were all: a new server knows who is there */
 void post_far_said(struct agent *a, uint32_t host, uint32_t process, const void *msg, size_t len);
 void post_told(struct agent *a, uint32_t process, const void *msg, size_t len);         /* for a process of this host, by who serves */
+
+struct wf_dir_server *post_serves(void);                                /* NULL: another agent does */
+uint32_t post_serving(void);                                            /* its host */
 
 int64_t post_next(const struct agent *a);                               /* when to look again; 0: never */
 void post_look(struct agent *a, int64_t now);

@@ -64,7 +64,7 @@ struct run {
 	enum bind bind;
 	double timeout, stop_limit;     /* seconds; 0: none */
 	double silence;
-	bool by_hand, by_node, oversubscribe;
+	bool by_hand, by_node, oversubscribe, net;
 	const char *hostfile;
 	struct part *parts;             /* in the order of their ranks, with none between them */
 	unsigned part_count;

@@ -28,6 +28,8 @@ static const char *name(weft_id id, char *text, size_t n)
 
 	if (id == WEFT_ANY)
 		snprintf(text, n, "anyone");
+	else if (!local && id >> 52)
+		snprintf(text, n, "process %u of job %u", process, (unsigned)(id >> 52));
 	else if (!local)
 		snprintf(text, n, "process %u", process);
 	else

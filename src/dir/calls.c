@@ -7,6 +7,7 @@
 #include <weft/dir.h>
 
 #include "base/clock.h"
+#include "dir/abroad.h"
 #include "dir/describe.h"
 #include "dir/here.h"
 #include "port/request.h"
@@ -196,6 +197,8 @@ int weft_dir_get(weft_id id, const char *key, weft_time until, char *ret_text, s
 		return r;
 	if (!id || (!ret_text && n) || (key && !wf_dir_is_key(key, strlen(key))))
 		return weft_fail(-EINVAL, "%s", !id ? "id 0 is nobody" : !ret_text && n ? "ret_text is NULL" : "a key has 1 to 31 letters, digits, _, - and .");
+	if (id >> 52)
+		return wf_dir_abroad_get(id, key, until, ret_text, n);
 	r = wf_dir_enter();
 	if (r < 0)
 		return r;
@@ -224,14 +227,23 @@ static int give_ids(const weft_id *ids, uint32_t total, int want, weft_id *ret_i
 int weft_dir_find(const char *query, int want, weft_time until, weft_id *ret_ids, int max)
 {
 	struct lookup l = { .ask = { .n.use = WF_DIR_USE_FIND } };
+	char here[WF_DIR_QUERY + 1];
 	const weft_id *kept;
-	uint32_t total;
+	uint32_t total, job;
 	int r = wf_enter();
 
 	if (r < 0)
 		return r;
 	if (!query || want < 0 || max < 0 || (!ret_ids && max))
 		return weft_fail(-EINVAL, "%s", !query ? "query is NULL" : want < 0 ? "want is negative" : max < 0 ? "max is negative" : "ret_ids is NULL");
+	if (strstr(query, "job=")) {
+		r = wf_dir_job_of(query, &job, here);
+		if (r < 0)
+			return r;
+		if (job)
+			return wf_dir_abroad_find(job, here, want, until, ret_ids, max);
+		query = here;
+	}
 	r = wf_dir_enter();
 	if (r < 0)
 		return r;

@@ -104,7 +104,7 @@ static int set_word(struct draft *d, unsigned kind, const struct wf_dir_word *w)
 	case WF_KEY_OWN:
 		break;
 	default:
-		return wrong(d, -EPERM, "kind, index, parent, host, id, path and member are not to be set");
+		return wrong(d, -EPERM, "kind, index, parent, host, id, path, member and job are not to be set");
 	}
 	take_out(d, w->key);
 	if (!w->value[0])

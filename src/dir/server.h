@@ -60,6 +60,14 @@ int wf_dir_server_each(struct wf_dir_server *s, const char *query, void (*fn)(vo
 /* Key of @id as weft_dir_get writes it; its length, -ESRCH, -ENOENT. */
 int wf_dir_server_get(struct wf_dir_server *s, weft_id id, const char *key, char *ret_text, size_t n);
 
+/* For another job that is attached to this one: what @offer, a query, matches, and nothing else. -EAGAIN: gathering; -EINVAL: no query; -ENOMEM. */
+/* Those of them that match @query too: how many, the first @max in @ret_ids. */
+int wf_dir_offered_find(struct wf_dir_server *s, const char *offer, const char *query, weft_id *ret_ids, uint32_t max);
+/* As wf_dir_server_get; -ESRCH also of what is there and was not offered. */
+int wf_dir_offered_get(struct wf_dir_server *s, const char *offer, weft_id id, const char *key, char *ret_text, size_t n);
+/* Whether @process, or a thread or port of it, is among them: 1, 0. */
+int wf_dir_offered_process(struct wf_dir_server *s, const char *offer, weft_id process);
+
 struct wf_dir_figures {
 	uint64_t clients, entities, tags, watches, kept;
 	uint64_t bytes;                 /* all memory it has asked for */

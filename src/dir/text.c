@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const char *const kind_names[WF_DIR_KINDS] = { "", "host", "process", "thread", "port", "group" };
-static const char *const key_names[WF_KEYS] = { "", "kind", "name", "index", "parent", "host", "id", "path", "group", "member" };
+static const char *const key_names[WF_KEYS] = { "", "kind", "name", "index", "parent", "host", "id", "path", "group", "member", "job" };
 
 const char *wf_dir_kind_name(unsigned kind)
 {

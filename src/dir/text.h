@@ -32,6 +32,7 @@ enum wf_dir_key {
 	WF_KEY_PATH,
 	WF_KEY_GROUP,
 	WF_KEY_MEMBER,
+	WF_KEY_JOB,                     /* whose directory is asked: abroad.h */
 	WF_KEYS
 };
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <weft/dir.h>
 
+#include "dir/abroad.h"
 #include "dir/here.h"
 #include "port/op.h"
 #include "port/request.h"
@@ -124,9 +125,11 @@ static int begin_watch(struct watch *w, const struct weft_op *op, bool handle, s
 
 int weft_dir_watch(const char *query, const struct weft_op *how, struct weft_req **ret_req)
 {
+	char here[WF_DIR_QUERY + 1];
 	struct weft_req *req = NULL;
 	struct weft_op op;
 	struct watch *w;
+	uint32_t job = 0;
 	int r = wf_enter();
 
 	if (r < 0)
@@ -134,8 +137,12 @@ int weft_dir_watch(const char *query, const struct weft_op *how, struct weft_req
 	if (!query)
 		return weft_fail(-EINVAL, "query is NULL");
 	r = read_how(how, &op);
+	if (r == 0 && strstr(query, "job=")) {
+		r = wf_dir_job_of(query, &job, here);
+		query = here;
+	}
 	if (r == 0)
-		r = wf_dir_check(query);
+		r = job ? weft_fail(-EOPNOTSUPP, "another job's directory can be asked, but not watched") : wf_dir_check(query);
 	if (r < 0)
 		return r;
 	w = calloc(1, sizeof(*w));

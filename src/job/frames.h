@@ -46,11 +46,12 @@ struct wf_frame_welcome {
 	char words[164];                /* why refused; ends with 0 */
 };
 
-enum { WF_CALL_MEET = 1, WF_CALL_TELL, WF_CALL_UNTELL, WF_CALL_GIVE, WF_CALL_ACTED, WF_CALL_BYE, WF_CALL_WHERE, WF_CALL_ABORT, WF_CALL_AT, WF_CALL_DIR, WF_CALL_LAUNCH, WF_CALL_KILL };
+enum { WF_CALL_MEET = 1, WF_CALL_TELL, WF_CALL_UNTELL, WF_CALL_GIVE, WF_CALL_ACTED, WF_CALL_BYE, WF_CALL_WHERE, WF_CALL_ABORT, WF_CALL_AT, WF_CALL_DIR, WF_CALL_LAUNCH, WF_CALL_KILL, WF_CALL_TREATY, WF_CALL_ENVOY,
+       WF_CALL_GROW };
 
 struct wf_frame_call {
 	uint32_t what;
-	uint32_t process;               /* MEET GIVE ACTED WHERE; else 0 */
+	uint32_t process;               /* MEET GIVE ACTED WHERE, TREATY: the alias; else 0 */
 	uint32_t segment;               /* TELL UNTELL GIVE; else 0 */
 };
 
@@ -88,11 +89,24 @@ struct wf_frame_kill {
 
 /* WF_CALL_GROW: hosts that are to join the job; as long as the text, which ends with 0. What came of it is told by WF_NOTE_GROW, with a body: u32 name, u32 err, u32 count, u32 number of
  * each host that has joined, text why others have not. */
-enum { WF_CALL_GROW = 64 };
 struct wf_frame_grow {
 	uint32_t what, name;            /* name: the caller's for it */
 	uint32_t ms, reserved;          /* ms: it has so long; UINT32_MAX: any time */
 	char hosts[WF_GROW_TEXT];
+};
+
+/* The answer to WF_CALL_TREATY: what is known of another job (wire/treaty.h). */
+struct wf_frame_treaty {
+	uint32_t what;
+	int32_t result;                 /* 0; -ESRCH: no such job is attached; -ECONNRESET: no longer */
+	uint32_t alias, side;
+	unsigned char id[16], key[32];
+};
+
+/* WF_CALL_ENVOY: a question about another job, or to it; as long as its message (envoy.h). Its answer comes as WF_NOTE_ENVOY: u32 alias, message. */
+struct wf_frame_envoy {
+	uint32_t what, alias;
+	unsigned char msg[WF_DIR_ROOM];
 };
 
 /* Who was not started by an agent knocks at its socket, gets a seat, and joins through that same socket as if it were his door. */
@@ -139,7 +153,7 @@ struct wf_frame_answer {
 	int32_t result;                 /* with descriptors where it is 0: MEET board and event, GIVE the segment */
 };
 
-/* A notice is a struct wf_note (link.h), with a message behind it if it is the directory's, or of a launch. */
+/* A notice is a struct wf_note (link.h), with a message behind it if it is the directory's, of a launch, or of another job. */
 
 #define WF_PARCEL_FDS 64        /* a launch may have so many: launch.h */
 

@@ -15,6 +15,7 @@
 #include "base/tsan.h"
 #include "dir/link.h"
 #include "dir/text.h"
+#include "job/attach.h"
 #include "job/entry.h"
 #include "job/grow.h"
 #include "job/others.h"
@@ -252,6 +253,7 @@ static bool leave_job(weft_time until)
 
 	wf_spawns_close();
 	wf_grows_close();
+	wf_attach_close(-ECANCELED);
 	wf_dir_close();
 	wf_selves_leave(true);
 	for (;;) {

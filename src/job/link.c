@@ -24,6 +24,7 @@
 #include "job/frames.h"
 #include "job/url.h"
 #include "mem/segment.h"
+#include "wire/treaty.h"
 
 #define MOST_TRIES 1000         /* of a frame that finds no memory, a millisecond apart */
 
@@ -444,6 +445,38 @@ int wf_link_grow(uint32_t name, uint32_t ms, const char *hosts)
 	return r < 0 ? r : answer.result;
 }
 
+int wf_link_treaty(uint32_t alias, struct wf_treaty *ret_treaty)
+{
+	struct wf_frame_call frame = { .what = WF_CALL_TREATY, .process = alias };
+	struct wf_frame_treaty answer;
+	int r = call_apart(&frame, sizeof(frame), &answer, sizeof(answer));
+
+	if (r == 0)
+		r = answer.result;
+	if (r == 0) {
+		*ret_treaty = (struct wf_treaty){ .alias = answer.alias, .side = answer.side };
+		memcpy(ret_treaty->id, answer.id, sizeof(ret_treaty->id));
+		memcpy(ret_treaty->key.bytes, answer.key, sizeof(ret_treaty->key.bytes));
+	}
+	explicit_bzero(&answer, sizeof(answer));
+	return r;
+}
+
+int wf_link_envoy(uint32_t alias, const void *msg, size_t len)
+{
+	struct wf_frame_envoy frame;    /* on the stack: any thread may be here */
+	struct wf_frame_answer answer;
+	int r;
+
+	if (len > sizeof(frame.msg))
+		return -EMSGSIZE;
+	frame.what = WF_CALL_ENVOY;
+	frame.alias = alias;
+	memcpy(frame.msg, msg, len);
+	r = call_apart(&frame, offsetof(struct wf_frame_envoy, msg) + len, &answer, sizeof(answer));
+	return r < 0 ? r : answer.result;
+}
+
 static int ask_where(uint32_t process, struct wf_frame_where *ret_where)
 {
 	struct wf_frame_call frame = { .what = WF_CALL_WHERE, .process = process };
@@ -526,7 +559,8 @@ int wf_link_next(struct wf_note *ret_note, const void **ret_msg, size_t *ret_len
 		wf_nap(WEFT_MS);        /* it can be read all the same: who waits for that comes back at once */
 	if (n == -EAGAIN || (tries && tries < MOST_TRIES))
 		return 0;
-	if (n < (ssize_t)sizeof(letter.note) || parcel.cut || (n > (ssize_t)sizeof(letter.note) && letter.note.what != WF_NOTE_DIR && letter.note.what != WF_NOTE_LAUNCH && letter.note.what != WF_NOTE_GROW))
+	if (n < (ssize_t)sizeof(letter.note) || parcel.cut || (n > (ssize_t)sizeof(letter.note) && letter.note.what != WF_NOTE_DIR && letter.note.what != WF_NOTE_LAUNCH && letter.note.what != WF_NOTE_GROW &&
+	    letter.note.what != WF_NOTE_TREATY && letter.note.what != WF_NOTE_ENVOY))
 		return gone();
 	*ret_note = letter.note;
 	*ret_msg = letter.msg;

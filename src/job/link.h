@@ -24,13 +24,12 @@ struct wf_welcome {
 	struct wf_key key;              /* the caller's to wipe */
 };
 
-enum { WF_NOTE_JOINED = 1, WF_NOTE_MEET, WF_NOTE_DEAD, WF_NOTE_SETTLED, WF_NOTE_DIR, WF_NOTE_DIR_MOVING, WF_NOTE_DIR_LOST, WF_NOTE_LAUNCH };
-
-enum { WF_NOTE_GROW = 64 };     /* what was asked for by wf_link_grow */
+enum { WF_NOTE_JOINED = 1, WF_NOTE_MEET, WF_NOTE_DEAD, WF_NOTE_SETTLED, WF_NOTE_DIR, WF_NOTE_DIR_MOVING, WF_NOTE_DIR_LOST, WF_NOTE_LAUNCH,
+       WF_NOTE_TREATY, WF_NOTE_TREATY_OVER, WF_NOTE_ENVOY, WF_NOTE_GROW };
 
 struct wf_note {
 	uint32_t what;
-	uint32_t process;               /* whom it is about */
+	uint32_t process;               /* whom it is about; TREATY_OVER: the alias */
 	int32_t status;                 /* DEAD: the wait status, as far as known */
 	uint32_t left;                  /* DEAD: said farewell first */
 };
@@ -68,6 +67,10 @@ int wf_link_dir(const void *msg, size_t len);           /* something for the dir
 int wf_link_launch(uint32_t name, const void *spec, size_t len, const int *fds, unsigned count);   /* launch.h; WF_NOTE_LAUNCH tells of it under @name */
 int wf_link_kill(uint32_t process, int sig);            /* a signal; -ESRCH, -EINVAL, -EPERM */
 int wf_link_grow(uint32_t name, uint32_t ms, const char *hosts);        /* hosts are to join; WF_NOTE_GROW tells of it under @name; -E2BIG: the list is too long */
+struct wf_treaty;
+int wf_link_treaty(uint32_t alias, struct wf_treaty *ret_treaty);        /* -ESRCH, -ECONNRESET */
+/* A question: 0: WF_NOTE_ENVOY will come, or WF_NOTE_TREATY_OVER. -ESRCH: no job is attached as @alias; -ECONNRESET: no longer; -EOPNOTSUPP: this job cannot be. */
+int wf_link_envoy(uint32_t alias, const void *msg, size_t len);
 int wf_link_bye(void);                                  /* I leave; after this only closing */
 
 /* [any] The agent is to end the whole job, with exit code @code and the words @why. 0: it has been told, and kills; or it could not be told until @until:

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/park.h"
 #include "dir/link.h"
+#include "job/attach.h"
 #include "job/born.h"
 #include "job/frames.h"
 #include "job/grow.h"
@@ -24,6 +25,7 @@
 #include "port/listener.h"
 #include "port/table.h"
 #include "secure/chain.h"
+#include "wire/treaty.h"
 #include "wire/wire.h"
 
 #define ACTED_TRIES 3
@@ -104,7 +106,7 @@ static int find_mates(uint32_t base, uint32_t count)
 static int join_hosts(const struct wf_welcome *w)
 {
 	struct wf_wire_self self = {
-		.process = w->process, .count = w->count, .key = &w->key, .adapter = w->adapter, .ports = w->ports, .ports_last = w->ports_last, .where = wf_link_where,
+		.process = w->process, .count = w->count, .key = &w->key, .adapter = w->adapter, .ports = w->ports, .ports_last = w->ports_last, .where = wf_link_where, .treaty = wf_link_treaty,
 	};
 	char at[WF_AT_TEXT];
 	int r = wf_crypto_load();
@@ -192,6 +194,8 @@ static void all_gone(void)
 	wf_dir_lost();
 	wf_spawns_close();
 	wf_grows_close();
+	wf_attach_close(-ECONNRESET);
+	wf_wire_treaties_drop();
 	for (uint32_t i = 1; i < WF_AGENTS; i++) {
 		if (i == wf_process_id >> 32)
 			continue;
@@ -244,6 +248,17 @@ static void notices(void)
 			break;
 		case WF_NOTE_GROW:
 			wf_grow_news(msg, len);
+			break;
+		case WF_NOTE_TREATY:
+			wf_attach_treaty(msg, len);
+			break;
+		case WF_NOTE_TREATY_OVER:
+			wf_log(WF_INFO, "job %u is no longer attached", note.process);
+			wf_wire_treaty_drop(note.process);
+			wf_attach_over(note.process);
+			break;
+		case WF_NOTE_ENVOY:
+			wf_attach_news(msg, len);
 			break;
 		default:
 			break;
@@ -303,6 +318,7 @@ int wf_others_join(uint32_t process, uint32_t base, uint32_t count)
 		return r;
 	}
 	was_in = true;
+	wf_attach_open();
 	return 0;
 }
 

@@ -89,6 +89,17 @@ static int net_check(const struct wf_url *url)
 	return url->port ? 0 : weft_fail(-EINVAL, "url: port 0 is none");
 }
 
+/* Exactly 32 digits; what follows them, NULL: they are not. */
+static const char *hex_read(const char *text, uint8_t ret[16])
+{
+	for (size_t i = 0; i < 32; i++, text++) {
+		if (hex(*text) < 0)
+			return NULL;
+		ret[i / 2] = (uint8_t)(ret[i / 2] << 4 | hex(*text));
+	}
+	return text;
+}
+
 /* 1 to 65535, up to a slash, without signs or zeros ahead; the slash, NULL: it is not. */
 static const char *port_read(const char *text, uint16_t *ret_port)
 {
@@ -120,11 +131,14 @@ static int net_parse(const char *text, struct wf_url *url)
 	if (!text)
 		return weft_fail(-EINVAL, "url: behind the host comes a colon, a port from 1 to 65535, and a /");
 	text++;
-	for (size_t i = 0; i < 2 * sizeof(url->job); i++, text++) {
-		if (hex(*text) < 0)
-			return weft_fail(-EINVAL, "url: a job is %zu hexadecimal digits", 2 * sizeof(url->job));
-		url->job[i / 2] = (uint8_t)(url->job[i / 2] << 4 | hex(*text));
-	}
+	text = hex_read(text, url->job);
+	if (!text)
+		return weft_fail(-EINVAL, "url: a job is 32 hexadecimal digits");
+	url->offered = *text == '#';
+	if (url->offered)
+		text = hex_read(text + 1, url->secret);
+	if (!text)
+		return weft_fail(-EINVAL, "url: a secret is 32 hexadecimal digits");
 	return *text ? weft_fail(-EINVAL, "url: something follows the job") : net_check(url);
 }
 
@@ -158,13 +172,20 @@ int wf_url_parse(const char *text, struct wf_url *ret_url)
 	return r;
 }
 
+static void hex_print(const uint8_t bytes[16], char ret_text[33])
+{
+	for (size_t i = 0; i < 16; i++)
+		snprintf(ret_text + 2 * i, 3, "%02x", bytes[i]);
+}
+
 static int net_print(const struct wf_url *url, char *ret_text, size_t n)
 {
-	char job[2 * sizeof(url->job) + 1];
+	char job[33], secret[33] = "";
 
-	for (size_t i = 0; i < sizeof(url->job); i++)
-		snprintf(job + 2 * i, 3, "%02x", url->job[i]);
-	return snprintf(ret_text, n, strchr(url->host, ':') ? NET "[%s]:%u/%s" : NET "%s:%u/%s", url->host, url->port, job);
+	hex_print(url->job, job);
+	if (url->offered)
+		hex_print(url->secret, secret);
+	return snprintf(ret_text, n, strchr(url->host, ':') ? NET "[%s]:%u/%s%s%s" : NET "%s:%u/%s%s%s", url->host, url->port, job, url->offered ? "#" : "", secret);
 }
 
 int wf_url_print(const struct wf_url *url, char *ret_text, size_t n)

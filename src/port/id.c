@@ -74,6 +74,8 @@ int wf_id_fail(int err, weft_id id)
 	switch (err) {
 	case -ESRCH:
 	case -ECONNRESET:
+		if (id >> 52)
+			return weft_fail(err, "%s: nobody of that id is there, or its job is not attached", text);
 		if (far && !wf_peer_at(process))
 			return weft_fail(err, "%s: the job has no process %u", text, process);
 		if (far && wf_peer_died(process))

@@ -181,6 +181,7 @@ static void sample_peers(struct weft_state *s, const struct wf_roots *roots, con
 		state = atomic_load_explicit(&p.state, memory_order_relaxed);
 		wf_sample_add(s, WEFT_STATE_PEER, roots->process, (weft_id)i << 32, 0, 0, state < 4 ? words[state] : "?");
 	}
+	wf_sample_foreign(s, roots, mem);
 }
 
 static void sample_ways(struct weft_state *s, const struct wf_roots *roots, const struct wf_memory *mem)

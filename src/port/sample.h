@@ -46,6 +46,7 @@ void wf_sample_process(struct weft_state *s, const struct wf_roots *roots, const
 /* state_abroad.c: process @process of another host, of the job that @roots are of; what the remote of it said when it was read, if there is one. */
 void wf_sample_strangers(struct weft_state *s, const struct wf_roots *roots, const struct wf_memory *mem);      /* how many were refused, if any */
 void wf_sample_abroad(struct weft_state *s, const struct wf_roots *roots, const struct wf_memory *mem, uint32_t process);
+void wf_sample_foreign(struct weft_state *s, const struct wf_roots *roots, const struct wf_memory *mem);        /* all processes of other jobs that were spoken to */
 bool wf_sample_remote(const struct wf_roots *roots, const struct wf_memory *mem, uint32_t process, struct wf_remote *ret_remote);
 bool wf_sample_near(const struct wf_roots *roots, const struct wf_memory *mem, uint32_t process);
 

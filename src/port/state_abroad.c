@@ -1,4 +1,4 @@
-/* state_abroad.c - the processes of other hosts, in a sample.
+/* state_abroad.c - the processes of other hosts, and of other jobs, in a sample.
  *
  * A process that was spoken to has a trunk in src/wire, and in it a struct wf_remote (peer/remote.h), which tells everything: it is copied as it
  * stands, without its lock, and taken for what it is, words of one moment or of two. Nothing it points to is followed but the streams, for how
@@ -18,12 +18,19 @@ static bool get(const struct wf_memory *mem, uint64_t at, void *to, size_t n)
 	return at && mem->read(mem->arg, at, to, n);
 }
 
-bool wf_sample_remote(const struct wf_roots *roots, const struct wf_memory *mem, uint32_t process, struct wf_remote *ret_remote)
+/* The address of a trunk; 0: none. */
+static uint64_t trunk_at(const struct wf_roots *roots, const struct wf_memory *mem, uint32_t i)
 {
 	uint64_t trunk;
 
-	return roots->trunks && process < roots->trunks_most && get(mem, roots->trunks + process * sizeof(trunk), &trunk, sizeof(trunk)) &&
-	       trunk && get(mem, trunk + roots->trunk_remote, ret_remote, sizeof(*ret_remote));
+	return roots->trunks && i < roots->trunks_most && get(mem, roots->trunks + i * sizeof(trunk), &trunk, sizeof(trunk)) ? trunk : 0;
+}
+
+bool wf_sample_remote(const struct wf_roots *roots, const struct wf_memory *mem, uint32_t process, struct wf_remote *ret_remote)
+{
+	uint64_t trunk = trunk_at(roots, mem, process);
+
+	return trunk && get(mem, trunk + roots->trunk_remote, ret_remote, sizeof(*ret_remote));
 }
 
 /* How long ago @then was, for an item: at least 1, as 0 means that it is not known. */
@@ -79,7 +86,7 @@ static bool was_met(const struct wf_remote *r)
 }
 
 /* In words: is it reached? */
-static void tell_whether(const struct wf_remote *r, char *ret_text, size_t n)
+static void tell_whether(const struct wf_remote *r, const char *of, char *ret_text, size_t n)
 {
 	bool up = false;
 	unsigned tries = 0;
@@ -89,20 +96,20 @@ static void tell_whether(const struct wf_remote *r, char *ret_text, size_t n)
 	for (unsigned i = 0; i < WF_LANE_SLOTS; i++)
 		tries += r->slots[i].tries;
 	if (r->err)
-		snprintf(ret_text, n, "of another host, %s: %s", r->bye_in ? "left" : "gone", strerror(-r->err));
+		snprintf(ret_text, n, "of another %s, %s: %s", of, r->bye_in ? "left" : "gone", strerror(-r->err));
 	else if (up)
-		snprintf(ret_text, n, "of another host, reached");
+		snprintf(ret_text, n, "of another %s, reached", of);
 	else if (tries)
-		snprintf(ret_text, n, "of another host, not reached, tries %u", tries);
+		snprintf(ret_text, n, "of another %s, not reached, tries %u", of, tries);
 	else
-		snprintf(ret_text, n, "of another host, %s", was_met(r) ? "no lane now" : "no lane yet");
+		snprintf(ret_text, n, "of another %s, %s", of, was_met(r) ? "no lane now" : "no lane yet");
 }
 
 static void sample_summary(struct weft_state *s, weft_id me, weft_id whom, const struct wf_remote *r, const struct wf_memory *mem)
 {
 	char text[64];
 
-	tell_whether(r, text, sizeof(text));
+	tell_whether(r, whom >> 52 ? "job" : "host", text, sizeof(text));
 	wf_sample_add(s, WEFT_STATE_PEER, me, whom, r->limit > r->used ? r->limit - r->used : 0, unacknowledged(r, mem), text);
 	if (!s->short_of_memory && was_met(r))
 		s->items[s->count - 1].age = ago(r->heard);
@@ -133,20 +140,8 @@ void wf_sample_strangers(struct weft_state *s, const struct wf_roots *roots, con
 	wf_sample_add(s, WEFT_STATE_PROCESS, roots->process, 0, 0, refused, text);
 }
 
-void wf_sample_abroad(struct weft_state *s, const struct wf_roots *roots, const struct wf_memory *mem, uint32_t process)
+static void sample_remote(struct weft_state *s, const struct wf_roots *roots, const struct wf_memory *mem, weft_id whom, const struct wf_remote *r)
 {
-	struct wf_remote *r = malloc(sizeof(*r));
-	weft_id whom = (weft_id)process << 32;
-
-	if (!r) {
-		s->short_of_memory = true;
-		return;
-	}
-	if (!wf_sample_remote(roots, mem, process, r)) {
-		wf_sample_add(s, WEFT_STATE_PEER, roots->process, whom, 0, 0, "of another host, nothing was sent to it or came from it");
-		free(r);
-		return;
-	}
 	sample_summary(s, roots->process, whom, r, mem);
 	sample_messages(s, roots->process, whom, r);
 	for (uint32_t slot = 0; slot < WF_LANE_SLOTS; slot++) {
@@ -156,5 +151,32 @@ void wf_sample_abroad(struct weft_state *s, const struct wf_roots *roots, const 
 		if (!r->slots[slot].lane && (r->slots[slot].opening || r->slots[slot].tries))
 			sample_slot(s, roots->process, whom, slot, &r->slots[slot]);
 	}
+}
+
+void wf_sample_abroad(struct weft_state *s, const struct wf_roots *roots, const struct wf_memory *mem, uint32_t process)
+{
+	struct wf_remote *r = malloc(sizeof(*r));
+	weft_id whom = (weft_id)process << 32;
+
+	if (!r)
+		s->short_of_memory = true;
+	else if (wf_sample_remote(roots, mem, process, r))
+		sample_remote(s, roots, mem, whom, r);
+	else
+		wf_sample_add(s, WEFT_STATE_PEER, roots->process, whom, 0, 0, "of another host, nothing was sent to it or came from it");
+	free(r);
+}
+
+void wf_sample_foreign(struct weft_state *s, const struct wf_roots *roots, const struct wf_memory *mem)
+{
+	struct wf_remote *r = malloc(sizeof(*r));
+	uint32_t process;
+	uint64_t trunk;
+
+	if (!r)
+		s->short_of_memory = true;
+	for (uint32_t i = WF_PROCESSES; r && (trunk = trunk_at(roots, mem, i)) != 0; i++)
+		if (get(mem, trunk + roots->trunk_process, &process, sizeof(process)) && wf_sample_remote(roots, mem, i, r))
+			sample_remote(s, roots, mem, (weft_id)process << 32, r);
 	free(r);
 }

@@ -1,6 +1,6 @@
 /* handshake.c - the states of a handshake, both roles. See handshake.h for the order, chain.h for the keys.
  *
- * What comes from outside is looked at only after its MAC held, but for this: the magic; the code of a verdict, which
+ * What comes from outside is looked at only after its MAC held, but for this: the magic; the tag of a hello, by which a key is chosen; the code of a verdict, which
  * says under which key its MAC is; and the X25519 value of an accepting one, which that key is made of.
  */
 #include "secure/handshake.h"
@@ -294,20 +294,26 @@ void wf_handshake_listen(struct wf_handshake *h, const struct wf_endpoint *me)
 
 static enum wf_refusal take_hello(struct wf_handshake *h)
 {
-	const struct wf_endpoint *me = h->me;
-	struct wf_hs_challenge c = { .oldest = me->oldest, .newest = me->newest, .features = me->features, .required = me->required };
+	const struct wf_endpoint *me = h->me, *other = NULL;
+	struct wf_hs_challenge c = { .version = 0 };
 	struct wf_hs_hello hello;
-	int r = frame_check(h, me->credentials.mac[WF_HS_FRAME_HELLO], WF_HS_HELLO_BYTES);
+	int r;
 
+	wf_hs_hello_unpack(h->in, &hello);      /* of it the tag alone is looked at before the MAC held: it says under which key that is */
+	if (h->others && memcmp(hello.tag, me->credentials.tag, sizeof(hello.tag)) != 0)
+		other = h->others(hello.tag);
+	if (other)
+		h->me = me = other;
+	r = frame_check(h, me->credentials.mac[WF_HS_FRAME_HELLO], WF_HS_HELLO_BYTES);
 	if (r < 0 && r != -EBADMSG)
 		return WF_REFUSED_BROKEN;
-	wf_hs_hello_unpack(h->in, &hello);
 	if (memcmp(hello.tag, me->credentials.tag, sizeof(hello.tag)) != 0)
 		return WF_REFUSED_JOB;          /* for the log alone: without its MAC it is refused in any case */
 	if (r < 0)
 		return WF_REFUSED_KEY;
 	h->other_oldest = hello.oldest;
 	h->other_newest = hello.newest;
+	c = (struct wf_hs_challenge){ .oldest = me->oldest, .newest = me->newest, .features = me->features, .required = me->required };
 	c.version = hello.newest < me->newest ? hello.newest : me->newest;
 	if (c.version < hello.oldest || c.version < me->oldest)
 		c.code = WF_REFUSED_VERSION;

@@ -15,7 +15,7 @@
  * What is hidden  The keys, also from one who gets the job key later (X25519). Not the frames: whoever listens sees
  *         the job's tag, process numbers, incarnations, session and lane.
  * What a stranger costs  One that is no weft: a compare of 8 bytes, as soon as they are there. One without the key:
- *         one MAC, no answer. One that replays a HELLO: two MACs and an answer of the same length; nothing is kept
+ *         one MAC, no answer; which key, where there are several (treaties with other jobs), the tag says. One that replays a HELLO: two MACs and an answer of the same length; nothing is kept
  *         but this struct, and no X25519 is done before a CLAIM held, which covers the challenge. A replayed CLAIM
  *         covers another challenge.
  * Reflection  Each frame has a MAC key of its own, so none comes back as another; and a peer that has our number or
@@ -88,7 +88,8 @@ struct wf_hs_call {
 enum wf_hs_state { WF_HS_LISTENS, WF_HS_CALLS, WF_HS_CHALLENGED, WF_HS_AWAITS, WF_HS_ASKS, WF_HS_DONE, WF_HS_REFUSED };
 
 struct wf_handshake {
-	const struct wf_endpoint *me;
+	const struct wf_endpoint *me;   /* a responder's may become another's by the HELLO */
+	const struct wf_endpoint *(*others)(const uint8_t tag[WF_JOB_BYTES]);   /* LISTENS: whose tag that is, if it is not me's; NULL: nobody's. Set by the caller */
 	enum wf_hs_state state;
 
 	/* to be sent; until the next call */

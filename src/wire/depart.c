@@ -45,10 +45,10 @@ static int trunk_of(weft_id id, struct wf_trunk **ret_trunk)
 	int err;
 
 	if (!t)
-		return weft_fail(-ESRCH, "the job has no process %u", (unsigned)(id >> 32));
+		return wf_trunk_fail((uint32_t)(id >> 32));
 	err = atomic_load_explicit(&t->err, memory_order_acquire);
 	if (err)
-		return weft_fail(err, "process %u, of another host, is gone or cannot be reached", t->process);
+		return weft_fail(err, "process %s, of another host, is gone or cannot be reached", t->name);
 	*ret_trunk = t;
 	return 0;
 }
@@ -56,8 +56,7 @@ static int trunk_of(weft_id id, struct wf_trunk **ret_trunk)
 int wf_depart_lives(weft_id id)
 {
 	struct wf_trunk *t;
-
-	int r = id >> 52 ? weft_fail(-ESRCH, "no thread, process or port of that id") : trunk_of(id, &t);
+	int r = trunk_of(id, &t);
 
 	if (r == 0 && wf_unlikely(wf_watch_over(t, (uint32_t)id)))
 		return wf_id_fail(-ESRCH, id);
@@ -379,7 +378,8 @@ int wf_depart_cancel_locked(struct weft_req *r, int err)
 /* SEEK: does @s fit what is wanted? */
 static bool fits(const struct wf_rsend *s, const unsigned char *want, void *m)
 {
-	const struct weft_req *r = ((const struct wf_departure *)s->user)->req;
+	const struct wf_departure *d = s->user;
+	const struct weft_req *r = d->req;
 	struct wf_head w, h;
 
 	if (!r)
@@ -388,6 +388,8 @@ static bool fits(const struct wf_rsend *s, const unsigned char *want, void *m)
 		return m && r->from->proto->find_want(m, r->a.entry.head) != NULL;
 	memcpy(&w, want, sizeof(w));
 	memcpy(&h, r->a.entry.head, sizeof(h));
+	if (wf_foreign(d->trunk->process))
+		h.src = (uint32_t)h.src;        /* as another job names us: arrive.c */
 	return wf_matches(&w, h.src, h.tag);
 }
 

@@ -402,7 +402,7 @@ static int carry(struct wf_line *l)
 	l->stage = WF_LINE_RECORDS;
 	atomic_store_explicit(&l->shakes, false, memory_order_relaxed);
 	shake_over(l);
-	wf_log(WF_DEBUG, "lane %u.%u with process %u is up", l->slot, l->gen, t->process);
+	wf_log(WF_DEBUG, "lane %u.%u with process %s is up", l->slot, l->gen, t->name);
 	wf_trunk_turn(t);
 	wf_line_write(l);
 	return 0;
@@ -412,7 +412,7 @@ static int carry(struct wf_line *l)
 static void asked(struct wf_line *l)
 {
 	struct wf_handshake *h = l->shake;
-	struct wf_trunk *t = wf_trunk_get(h->claim.self.process);
+	struct wf_trunk *t = wf_trunk_caller(h->me, h->claim.self.process);
 	static const uint8_t none[16];
 	struct wf_session *s, known;
 
@@ -500,7 +500,7 @@ static int shake(struct wf_line *l)
 int wf_line_call(struct wf_line *l)
 {
 	struct wf_trunk *t = l->trunk;
-	struct wf_hs_call call = { .peer.process = t->process, .lane = { .number = l->slot, .incarnation = l->gen } };
+	struct wf_hs_call call = { .peer.process = t->them, .lane = { .number = l->slot, .incarnation = l->gen } };
 
 	wf_lock(&t->lock);
 	if (t->nsessions) {
@@ -510,13 +510,14 @@ int wf_line_call(struct wf_line *l)
 	if (t->known)
 		memcpy(call.peer.incarnation, t->incarnation, sizeof(t->incarnation));
 	wf_unlock(&t->lock);
-	wf_handshake_call(l->shake, &wf_endpoint, &call);
+	wf_handshake_call(l->shake, t->me, &call);
 	return shake(l);
 }
 
 void wf_line_listen(struct wf_line *l)
 {
 	wf_handshake_listen(l->shake, &wf_endpoint);
+	l->shake->others = wf_treaty_of_tag;
 }
 
 /* ---- reading ---- */
@@ -951,9 +952,13 @@ static void down(void *cookie, int err)
 	struct wf_line *l = cookie;
 
 	if (l->trunk)
-		wf_log(WF_DEBUG, "lane %u.%u with process %u is down: %d", l->slot, l->gen, l->trunk->process, err);
+		wf_log(WF_DEBUG, "lane %u.%u with process %s is down: %d", l->slot, l->gen, l->trunk->name, err);
 	else
 		wf_log(WF_DEBUG, "a stranger's lane is down: %d", err);
+	if (l->mine && err == -ECONNREFUSED)
+		wf_trunk_refused(l->trunk);
+	else if (l->mine && l->shake && l->shake->state == WF_HS_CALLS)
+		wf_trunk_shut(l->trunk);
 	wf_line_end(l);
 }
 

@@ -24,5 +24,5 @@ void wf_ping_asked(void)
 	if (r == 0)
 		wf_trunk_turn(t);
 	else
-		wf_log(WF_INFO, "process %u is not measured: %d", t->process, r);
+		wf_log(WF_INFO, "process %s is not measured: %d", t->name, r);
 }

@@ -144,6 +144,7 @@ int wf_wire_join(const struct wf_wire_self *job, char *ret_at, size_t n)
 		return r;
 	where = job->where;
 	others = job->count;
+	wf_treaties_open(job->treaty);
 	r = name_rail(job, name, sizeof(name), options, sizeof(options));
 	if (r == 0)
 		r = wf_rail_open(name, options, &wf_line_upcalls, wf_lines_retry, NULL, &rail);
@@ -182,6 +183,7 @@ bool wf_wire_leave(weft_time until)
 	wf_rail_close(rail);
 	rail = NULL;
 	wf_lead_fini();
+	wf_treaties_close();
 	wf_endpoint_fini(&wf_endpoint);
 	return all;
 }

@@ -1,4 +1,4 @@
-/* trunk.c - see trunk.h: the table of trunks, and what remotes want done. */
+/* trunk.c - see trunk.h: what remotes want done. The table of trunks is in trunks.c. */
 #include "wire/wire.h"
 
 #include <errno.h>
@@ -13,91 +13,67 @@
 #include "port/lead.h"
 #include "port/open.h"
 
-#define PROCESSES WF_PROCESSES
-#define WINDOW_MOST (1u << 20)          /* fills a line of 10 GB/s for 100 us */
 #define ROW 4u                          /* short sends one upon the other: more are likely */
 #define ROW_GAP 2                       /* us between two of them, or about */
 #define HELD_MOST (8u << 10)            /* bytes that wait for company */
 #define HELD_TIME 20                    /* us, while more come */
 #define HELD_LONG (100 * 1000)          /* ns, when none comes any more and its sender does not wait */
-#define FIRST 6                         /* silences before the first contact: hosts are not started all at once */
+#define SHUT_OUT 4u                     /* times that the other end closes a lane without a word before that is its answer */
 
-static _Atomic(struct wf_trunk *) trunks[PROCESSES];
-static _Atomic uint32_t most;           /* the highest number with a trunk */
-static struct wf_lock make_lock;
+static struct wf_lock place_lock;
 static _Atomic weft_time next = WEFT_FOREVER;   /* the earliest wake of all, or earlier */
 static _Atomic uint32_t holding;                /* a hint: trunks may hold something */
 
-static const struct wf_remote_ops ops = { .send_pieces = wf_depart_pieces, .land_pieces = wf_arrive_pieces };
-
-struct wf_trunk *wf_trunk_at(uint32_t process)
+/* Of the own job the agents tell who is dead; of another this is all that is ever heard. @met: also of one that was met. */
+static void concluded(struct wf_trunk *t, int err, bool met)
 {
-	return process < PROCESSES ? atomic_load_explicit(&trunks[process], memory_order_acquire) : NULL;
+	if (!wf_foreign(t->process))
+		return;
+	wf_lock(&t->lock);
+	if (met || !t->known)
+		wf_remote_gone(&t->remote, err, wf_now());
+	wf_unlock(&t->lock);
 }
 
-uint32_t wf_trunks_most(void)
+void wf_trunk_refused(struct wf_trunk *t)
 {
-	return atomic_load_explicit(&most, memory_order_relaxed);
+	concluded(t, -ECONNRESET, true);
 }
 
-/* What a process of another host may send unasked: of a quarter of the budget its share. */
-static uint64_t window(void)
+/* One that runs may not have been told of the attachment yet; but not for ever. */
+void wf_trunk_shut(struct wf_trunk *t)
 {
-	uint64_t share = (uint64_t)wf_knob(WF_KNOB_BUDGET) / 4 / wf_hosts_abroad();
+	weft_time now = wf_now();
+	bool enough;
 
-	return share < WINDOW_MOST ? share : WINDOW_MOST;       /* the remote has a floor */
-}
-
-static struct wf_trunk *make_locked(uint32_t process)
-{
-	struct wf_remote_conf conf = { .me = (uint32_t)(wf_process_id >> 32), .them = process, .rails = 1, .ops = &ops, .deadline = FIRST * wf_knob(WF_KNOB_SILENCE) * WEFT_MS, .window = window() };
-	struct wf_trunk *t = calloc(1, sizeof(*t));
-
-	if (!t)
-		return NULL;
-	t->process = process;
-	t->tick_us = wf_ticks_us();
-	conf.seed = (uint64_t)wf_now() * 0x9e3779b97f4a7c15u + process;
-	if (wf_remote_init(&t->remote, &conf, wf_now()) < 0) {
-		free(t);
-		return NULL;
-	}
-	atomic_store_explicit(&t->wake, WEFT_FOREVER, memory_order_relaxed);
-	if (process > atomic_load_explicit(&most, memory_order_relaxed))
-		atomic_store_explicit(&most, process, memory_order_relaxed);
-	atomic_store_explicit(&trunks[process], t, memory_order_release);
-	return t;
-}
-
-struct wf_trunk *wf_trunk_get(uint32_t process)
-{
-	struct wf_trunk *t = wf_trunk_at(process);
-
-	if (wf_likely(t != NULL) || process >= PROCESSES || !wf_abroad((weft_id)process << 32))
-		return t;
-	wf_lock(&make_lock);
-	t = atomic_load_explicit(&trunks[process], memory_order_relaxed);
-	if (!t)
-		t = make_locked(process);
-	wf_unlock(&make_lock);
-	return t;
+	wf_lock(&t->lock);
+	if (!t->shut++)
+		t->shut_since = now;
+	enough = t->shut >= SHUT_OUT && now - t->shut_since >= wf_knob(WF_KNOB_SILENCE) * WEFT_MS;
+	wf_unlock(&t->lock);
+	if (enough)
+		concluded(t, -EACCES, false);
 }
 
 /* True: it is known where it is. */
 static bool place(struct wf_trunk *t)
 {
 	struct weft_addr addr;
+	int r;
 
 	if (atomic_load_explicit(&t->placed, memory_order_acquire))
 		return true;
-	if (wf_host_addr(t->process, &addr) < 0)
+	r = wf_host_addr(t->process, &addr);
+	if (r == -ESRCH)
+		concluded(t, -ESRCH, false);            /* who has called us is answered by the lanes it has opened */
+	if (r < 0)
 		return false;
-	wf_lock(&make_lock);
+	wf_lock(&place_lock);
 	if (!atomic_load_explicit(&t->placed, memory_order_relaxed)) {  /* another may have been first, and use it */
 		t->addr = addr;
 		atomic_store_explicit(&t->placed, true, memory_order_release);
 	}
-	wf_unlock(&make_lock);
+	wf_unlock(&place_lock);
 	return true;
 }
 
@@ -116,8 +92,10 @@ static void open_lane(struct wf_trunk *t, const struct wf_act *a)
 		r = wf_lane_open(rail, &t->addr, klass, l, &l->lane);
 		if (r == 0)
 			return;
-		wf_log(WF_DEBUG, "no lane to process %u: %s", t->process, weft_last_error());
+		wf_log(WF_DEBUG, "no lane to process %s: %s", t->name, weft_last_error());
 		wf_line_free(l);
+		if (r == -ECONNREFUSED)
+			wf_trunk_refused(t);
 	}
 	wf_lock(&t->lock);
 	wf_remote_open_failed(&t->remote, a->slot, wf_now());
@@ -145,7 +123,7 @@ static void let_go(struct wf_line *l)
 static void dead(struct wf_trunk *t, int err)
 {
 	atomic_store_explicit(&t->err, err ? err : -ECONNRESET, memory_order_release);
-	wf_log(WF_INFO, "process %u of another host: %s", t->process, strerror(err ? -err : ECONNRESET));
+	wf_log(WF_INFO, "process %s of another host: %s", t->name, strerror(err ? -err : ECONNRESET));
 	wf_process_ended(t->process);
 	wf_arrive_dead(t->process, -ECONNRESET);
 }
@@ -318,15 +296,14 @@ void wf_trunk_held(struct wf_trunk *t)
 
 void wf_trunks_flush(void)
 {
+	struct wf_trunk *t;
+
 	if (wf_likely(!atomic_load_explicit(&holding, memory_order_relaxed)))
 		return;
 	atomic_store_explicit(&holding, 0, memory_order_relaxed);
-	for (uint32_t i = 1; i <= wf_trunks_most(); i++) {
-		struct wf_trunk *t = wf_trunk_at(i);
-
-		if (t && atomic_load_explicit(&t->due, memory_order_relaxed) && atomic_exchange_explicit(&t->due, false, memory_order_relaxed))
+	for (uint32_t at = 0; (t = wf_trunk_next(&at)) != NULL;)
+		if (atomic_load_explicit(&t->due, memory_order_relaxed) && atomic_exchange_explicit(&t->due, false, memory_order_relaxed))
 			wf_trunk_turn(t);
-	}
 }
 
 void wf_trunk_kick(struct wf_trunk *t)
@@ -343,18 +320,17 @@ weft_time wf_trunks_next(void)
 void wf_trunks_turn(weft_time now)
 {
 	weft_time earliest = WEFT_FOREVER;
+	struct wf_trunk *t;
 
 	if (now < wf_trunks_next())
 		return;
 	atomic_store_explicit(&next, WEFT_FOREVER, memory_order_relaxed);
 	wf_fence_slow();                                                /* F1 with wf_trunks_by */
-	for (uint32_t i = 1; i <= atomic_load_explicit(&most, memory_order_relaxed); i++) {
-		struct wf_trunk *t = wf_trunk_at(i);
-
-		if (t && ((atomic_load_explicit(&t->due, memory_order_relaxed) && atomic_exchange_explicit(&t->due, false, memory_order_relaxed)) ||
-			  atomic_load_explicit(&t->wake, memory_order_relaxed) <= now))
+	for (uint32_t at = 0; (t = wf_trunk_next(&at)) != NULL;) {
+		if ((atomic_load_explicit(&t->due, memory_order_relaxed) && atomic_exchange_explicit(&t->due, false, memory_order_relaxed)) ||
+		    atomic_load_explicit(&t->wake, memory_order_relaxed) <= now)
 			wf_trunk_turn(t);
-		if (t && atomic_load_explicit(&t->wake, memory_order_relaxed) < earliest)
+		if (atomic_load_explicit(&t->wake, memory_order_relaxed) < earliest)
 			earliest = atomic_load_explicit(&t->wake, memory_order_relaxed);
 	}
 	wf_trunks_by(earliest);
@@ -362,12 +338,11 @@ void wf_trunks_turn(weft_time now)
 
 bool wf_trunks_close(bool begin)
 {
+	struct wf_trunk *t;
 	bool all = true;
 
-	for (uint32_t i = 1; i <= wf_trunks_most(); i++) {
-		struct wf_trunk *t = wf_trunk_at(i);
-
-		if (!t || atomic_load_explicit(&t->err, memory_order_relaxed))
+	for (uint32_t at = 0; (t = wf_trunk_next(&at)) != NULL;) {
+		if (atomic_load_explicit(&t->err, memory_order_relaxed))
 			continue;
 		if (begin) {
 			wf_lock(&t->lock);
@@ -380,27 +355,18 @@ bool wf_trunks_close(bool begin)
 	return all;
 }
 
-void wf_trunks_show(struct wf_roots *roots)
-{
-	roots->trunks = (uintptr_t)trunks;
-	roots->trunks_most = PROCESSES;
-	roots->trunk_remote = offsetof(struct wf_trunk, remote);
-}
-
 void wf_trunks_free(void)
 {
-	for (uint32_t i = 1; i <= wf_trunks_most(); i++) {
-		struct wf_trunk *t = wf_trunk_at(i);
+	struct wf_trunk *t;
 
-		if (!t)
-			continue;
-		atomic_store_explicit(&trunks[i], NULL, memory_order_relaxed);
+	for (uint32_t at = 0; (t = wf_trunk_next(&at)) != NULL;) {
 		wf_remote_fini(&t->remote);
 		wf_ids_fini(&t->watched);
 		wf_ids_fini(&t->asked);
+		wf_ids_fini(&t->keeping);
 		explicit_bzero(t, sizeof(*t));
 		free(t);
 	}
-	atomic_store_explicit(&most, 0, memory_order_relaxed);
+	wf_trunks_forget();
 	atomic_store_explicit(&next, WEFT_FOREVER, memory_order_relaxed);
 }

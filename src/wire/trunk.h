@@ -25,8 +25,11 @@
 #include "peer/remote.h"
 #include "secure/record.h"
 #include "wire/ids.h"
+#include "wire/treaty.h"
 
 #define WF_SESSIONS 2u                  /* one begun by each end */
+#define WF_FOREIGNERS 4096u             /* processes of other jobs, in the life of this one */
+#define WF_FOREIGNERS_OF 1280u          /* of one of them: it may call itself what it likes */
 
 struct wf_trunk;
 
@@ -76,7 +79,11 @@ struct wf_line {
 };
 
 struct wf_trunk {
-	uint32_t process;
+	uint32_t process;                       /* id >> 32: of another job, with that job's alias above */
+	uint32_t them;                          /* what it calls itself in handshakes */
+	const struct wf_endpoint *me;           /* what this process is to it */
+	struct wf_trunk *same;                  /* of another job: the next of its bucket; constant */
+	char name[16];                          /* for words: PROCESS, or JOB.PROCESS */
 	struct weft_addr addr;                  /* of its rail, once it is placed; then constant */
 	_Atomic bool placed;                    /* release: with addr */
 	uint64_t tick_us;                       /* ticks of a microsecond, or about; constant */
@@ -96,7 +103,10 @@ struct wf_trunk {
 	uint32_t nsessions;
 	uint8_t incarnation[16];
 	bool known;                             /* its incarnation is */
+	uint32_t shut;                          /* how often it has closed a lane instead of answering, since: */
+	weft_time shut_since;
 	struct wf_ids watched, asked;           /* ids of theirs, of ours, whose ends are to be told: watch.c */
+	struct wf_ids keeping;                  /* hashes of our ports for which they keep messages: arrive.c */
 	/* any, atomic */
 	_Atomic weft_time wake;
 	_Atomic int err;                        /* its session is over */
@@ -110,8 +120,13 @@ struct wf_trunk {
 
 /* [any] The trunk to @process, made if it is not there. NULL: no such process, or no memory. */
 struct wf_trunk *wf_trunk_get(uint32_t process);
-uint32_t wf_trunks_most(void);                          /* the highest number that has one */
+struct wf_trunk *wf_trunk_caller(const struct wf_endpoint *me, uint32_t called);        /* [any] the same for one that has proved itself to @me, and calls itself so */
+int wf_trunk_fail(uint32_t process);                    /* [any] why there is none, in words */
 struct wf_trunk *wf_trunk_at(uint32_t process);         /* [any] NULL: none was made */
+struct wf_trunk *wf_trunk_next(uint32_t *at);           /* [any] all of them, one after the other: *@at is 0 at first. NULL: that was the last */
+void wf_trunk_refused(struct wf_trunk *t);              /* [no lock] nobody listens where it was: if it is of another job it is gone */
+void wf_trunk_shut(struct wf_trunk *t);                 /* [no lock] it closed a lane instead of answering the first frame: after a while one of another job that was never met is gone, -EACCES */
+void wf_trunks_drop(uint32_t alias);                    /* [no lock] all of that job are gone */
 
 /* [any, no lock of weft's held that an act takes] Carries out what is to be done. */
 void wf_trunk_turn(struct wf_trunk *t);
@@ -131,6 +146,7 @@ void wf_trunks_turn(weft_time now);                     /* those whose time has 
 bool wf_trunks_close(bool begin);                       /* [leaving] false: some have not ended yet */
 void wf_trunks_free(void);
 void wf_trunks_show(struct wf_roots *roots);            /* where they are, for who looks from outside */
+void wf_trunks_forget(void);                            /* [leaving] the table is empty */
 
 /* line.c */
 struct wf_line *wf_line_new(struct wf_rail *rail);      /* NULL: no memory */

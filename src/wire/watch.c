@@ -82,10 +82,10 @@ void wf_watch_gone(struct wf_trunk *t, uint32_t id)
 
 void wf_watch_look(void)
 {
-	for (uint32_t i = 1; i <= wf_trunks_most(); i++) {
-		struct wf_trunk *t = wf_trunk_at(i);
+	struct wf_trunk *t;
 
-		if (!t || !atomic_load_explicit(&t->cared, memory_order_relaxed) || wf_process_named(i))
+	for (uint32_t at = 0; (t = wf_trunk_next(&at)) != NULL;) {
+		if (!atomic_load_explicit(&t->cared, memory_order_relaxed) || wf_process_named(t->process))
 			continue;
 		wf_lock(&t->lock);
 		if (atomic_exchange_explicit(&t->cared, false, memory_order_relaxed))
@@ -125,12 +125,10 @@ void wf_watch_asked(struct wf_trunk *t, uint32_t id)
 
 void wf_watch_ended(weft_id id)
 {
-	for (uint32_t i = 1; i <= wf_trunks_most(); i++) {
-		struct wf_trunk *t = wf_trunk_at(i);
-		bool said;
+	struct wf_trunk *t;
+	bool said;
 
-		if (!t)
-			continue;
+	for (uint32_t at = 0; (t = wf_trunk_next(&at)) != NULL;) {
 		wf_lock(&t->lock);
 		said = say_locked(t, (uint32_t)id);
 		wf_unlock(&t->lock);

@@ -18,6 +18,7 @@ struct wf_wire_self {
 	const char *adapter;                    /* an address of this host, where others reach it; the knob rails overrides it */
 	uint32_t ports, ports_last;             /* where to listen */
 	int (*where)(uint32_t process, char *ret_at, size_t n); /* as wf_link_where; under any lock */
+	int (*treaty)(uint32_t alias, struct wf_treaty *ret);   /* what the agent knows of another job: 0, -ESRCH; under any lock. NULL: only what is told (treaty.h) */
 };
 
 /* [one thread] This process is to be reached by those of other hosts. *@ret_at: where it is. 0, or why not. */

@@ -14,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-static struct wf_endpoint a, b;
+static struct wf_endpoint a, b, c;      /* c: b, as it is to another job */
 static struct wf_session of_a, of_b;
 static uint64_t drawn;
 
@@ -34,6 +34,18 @@ static void must(int truth)
 {
 	if (!truth)
 		abort();
+}
+
+/* Half of all tags are those of that job. */
+static const struct wf_endpoint *other(const uint8_t tag[WF_JOB_BYTES])
+{
+	return tag[0] & 1 ? &c : NULL;
+}
+
+static void listen(struct wf_handshake *h)
+{
+	wf_handshake_listen(h, &b);
+	h->others = other;
 }
 
 static void raw(struct wf_handshake *h, const uint8_t *data, size_t n)
@@ -73,7 +85,7 @@ static void whole(int lied, const struct wf_session *session, const uint8_t *dat
 	uint8_t t[WF_SECRET] = { 0 };
 
 	wf_handshake_call(&ha, &a, &call);
-	wf_handshake_listen(&hb, &b);
+	listen(&hb);
 	for (int frame = 0; frame < WF_HS_FRAMES; frame++) {
 		struct wf_handshake *from = frame % 2 ? &hb : &ha, *to = frame % 2 ? &ha : &hb;
 
@@ -105,10 +117,13 @@ static void setup(void)
 	must(wf_endpoint_init(&a, &key, job, &self, WF_MODE_FULL) == 0);
 	self = (struct wf_identity){ .process = 2, .incarnation = { 2 } };
 	must(wf_endpoint_init(&b, &key, job, &self, WF_MODE_FULL) == 0);
+	job[0] = 6;
+	memset(&key, 4, sizeof(key));
+	must(wf_endpoint_init(&c, &key, job, &self, WF_MODE_FULL) == 0);
 	a.features = 7;
 	b.features = 3;
 	a.newest = 4;
-	a.random.fill = b.random.fill = draw;
+	a.random.fill = b.random.fill = c.random.fill = draw;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
@@ -123,7 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	drawn = 0;
 	switch (data[0] % 7) {
 	case 0:
-		wf_handshake_listen(&h, &b);
+		listen(&h);
 		raw(&h, data + 1, n - 1);
 		break;
 	case 1:

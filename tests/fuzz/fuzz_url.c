@@ -39,6 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (n >= sizeof(url)) {
 		memcpy(&url, data, sizeof(url));
 		url.kind = (enum wf_url_kind)(data[0] % 4);
+		memset(&url.offered, data[1] & 1, sizeof(url.offered));
 		r = wf_url_print(&url, out, sizeof(out));
 		must(r == -EINVAL || (r > 0 && (size_t)r == strlen(out) && wf_url_parse(out, &again) == 0));
 	}

@@ -226,6 +226,63 @@ TEST(every_frame_has_a_mac_key_of_its_own)
 	}
 }
 
+static struct wf_endpoint other;        /* b, as it is to another job */
+static int others_asked;
+
+static const struct wf_endpoint *other_of(const uint8_t tag[WF_JOB_BYTES])
+{
+	others_asked++;
+	return memcmp(tag, other.credentials.tag, WF_JOB_BYTES) == 0 ? &other : NULL;
+}
+
+/* a calls as one of that job, with @key, and b listens, who knows it. */
+static void begin_between_jobs(int key_byte, int job_byte)
+{
+	struct wf_key key;
+	uint8_t job[WF_JOB_BYTES];
+
+	two_make(&t, WF_MODE_FULL);
+	other = t.b;
+	other.self.process = 1u << 20 | 1;              /* both are process 1, of two sides */
+	memset(&key, 50, sizeof(key));
+	memset(job, 51, sizeof(job));
+	MUST_OK(wf_credentials_init(&other.credentials, &key, job));
+	memset(&key, key_byte, sizeof(key));
+	memset(job, job_byte, sizeof(job));
+	MUST_OK(wf_credentials_init(&t.a.credentials, &key, job));
+	others_asked = 0;
+	two_begin(&t, NULL);
+	t.ha.claim.wanted.process = other.self.process;
+	t.hb.others = other_of;
+}
+
+TEST(who_listens_and_knows_several_jobs_answers_each_under_its_key)
+{
+	begin_between_jobs(50, 51);
+	two_end(&t, NULL);
+	CHECK(two_agree(&t));
+	CHECK(t.hb.me == &other);
+	CHECK_EQ(t.ha.session.peer.process, 1u << 20 | 1);
+	begin_between_jobs(7, 9);                       /* its own */
+	t.ha.claim.wanted.process = t.b.self.process;
+	two_end(&t, NULL);
+	CHECK(two_agree(&t));
+	CHECK(t.hb.me == &t.b);
+	CHECK_EQ(others_asked, 0);
+	begin_between_jobs(49, 51);                     /* the tag, and another key: no answer */
+	two_pass(&t, WF_HS_FRAME_HELLO, &t.ha, &t.hb);
+	CHECK_REFUSED(t.hb, WF_REFUSED_KEY);
+	CHECK_EQ(t.hb.out_n, 0);
+	begin_between_jobs(50, 52);                     /* nobody's tag */
+	two_pass(&t, WF_HS_FRAME_HELLO, &t.ha, &t.hb);
+	CHECK_REFUSED(t.hb, WF_REFUSED_JOB);
+	CHECK_EQ(t.hb.out_n, 0);
+	begin_between_jobs(7, 51);                      /* the key of one does not open the other */
+	two_pass(&t, WF_HS_FRAME_HELLO, &t.ha, &t.hb);
+	CHECK_REFUSED(t.hb, WF_REFUSED_KEY);
+	CHECK_EQ(t.hb.out_n, 0);
+}
+
 TEST(nothing_secret_is_left_behind)
 {
 	static const struct wf_handshake zero = { .state = WF_HS_REFUSED };

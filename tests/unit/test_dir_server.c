@@ -456,6 +456,43 @@ TEST(who_takes_over_gathers_first_and_gives_everyone_its_old_index)
 	end();
 }
 
+TEST(another_job_sees_what_is_offered_and_nothing_else)
+{
+	char text[64];
+	weft_id found[2];
+
+	begin(false);
+	process(1, HOST_A);
+	process(2, HOST_B);
+	process(3, HOST_B);
+	MUST_OK(set(P(1), P(1) + 1, WF_DIR_THREAD, "w", "role=worker load=1"));
+	MUST_OK(set(P(2), P(2) + 1, WF_DIR_THREAD, "w", "role=worker load=2"));
+	MUST_OK(set(P(2), P(2) + 2, WF_DIR_THREAD, "x", "role=other load=2"));
+	CHECK_EQ(wf_dir_offered_find(s, "role=worker", "kind=*", found, 2), 2);
+	CHECK(found[0] == P(1) + 1 && found[1] == P(2) + 1);
+	CHECK_EQ(wf_dir_offered_find(s, "role=worker", "load=2", found, 1), 1);
+	CHECK_EQ(found[0], P(2) + 1);
+	CHECK_EQ(wf_dir_offered_find(s, "role=worker", "role=other", found, 2), 0);
+	CHECK_EQ(wf_dir_offered_find(s, "role=worker", "kind=*", NULL, 0), 2);
+	CHECK_EQ(wf_dir_offered_get(s, "role=worker", P(1) + 1, "load", text, sizeof(text)), 1);
+	CHECK(!strcmp(text, "1"));
+	CHECK_EQ(wf_dir_offered_get(s, "role=worker", P(1) + 1, "colour", text, sizeof(text)), -ENOENT);
+	CHECK_EQ(wf_dir_offered_get(s, "role=worker", P(2) + 2, "load", text, sizeof(text)), -ESRCH);
+	CHECK_EQ(wf_dir_offered_get(s, "role=worker", P(1), "name", text, sizeof(text)), -ESRCH);
+	CHECK_EQ(wf_dir_offered_get(s, "role=worker", P(9), "name", text, sizeof(text)), -ESRCH);
+	CHECK_EQ(wf_dir_offered_process(s, "role=worker", P(1)), 1);
+	CHECK_EQ(wf_dir_offered_process(s, "role=worker", P(3)), 0);
+	CHECK_EQ(wf_dir_offered_process(s, "role=worker", P(9)), 0);
+	CHECK_EQ(wf_dir_offered_process(s, "role=worker", HOST_A), 0);
+	CHECK_EQ(wf_dir_offered_find(s, "role=worker", "=", found, 2), -EINVAL);
+	CHECK_EQ(wf_dir_offered_find(s, "=", "kind=*", found, 2), -EINVAL);
+	end();
+	begin(true);
+	CHECK_EQ(wf_dir_offered_find(s, "role=worker", "kind=*", found, 2), -EAGAIN);
+	CHECK_EQ(wf_dir_offered_process(s, "role=worker", P(1)), -EAGAIN);
+	end();
+}
+
 TEST(nothing_is_left_when_all_have_gone)
 {
 	struct wf_dir_figures before, after;

@@ -7,6 +7,7 @@
 #include "test.h"
 
 #define JOB "00112233445566778899aabbccddeeff"
+#define SECRET "f0e1d2c3b4a5968778695a4b3c2d1e0f"
 
 static void same(const char *text)
 {
@@ -40,6 +41,8 @@ TEST(a_url_is_printed_as_it_was_read)
 	same("weft://10.0.0.1:1/" JOB);
 	same("weft://[fd00::1]:65535/" JOB);
 	same("weft://[fe80::1%eth0]:65535/" JOB);
+	same("weft://node1:7700/" JOB "#" SECRET);
+	same("weft://[fd00::1]:65535/" JOB "#" SECRET);
 	same("weft+unix:///run/user/1000/weft.sock");
 	same("weft+unix:///..a/b..");
 	same("weft+unix:@weft-1000-7");
@@ -56,7 +59,12 @@ TEST(the_parts_are_what_stands_there)
 	CHECK_EQ(url.port, 7700);
 	CHECK_EQ(url.job[1], 0x11);
 	CHECK_EQ(url.job[15], 0xff);
+	CHECK(!url.offered && url.secret[0] == 0);
 	CHECK(wf_url_print(&url, out, sizeof(out)) > 0 && strstr(out, JOB));
+	MUST_OK(wf_url_parse("weft://a:1/" JOB "#" SECRET, &url));
+	CHECK(url.offered);
+	CHECK_EQ(url.secret[0], 0xf0);
+	CHECK_EQ(url.secret[15], 0x0f);
 	MUST_OK(wf_url_parse("weft+unix:@x", &url));
 	CHECK_EQ(url.kind, WF_URL_NAME);
 	CHECK(!strcmp(url.path, "x"));
@@ -70,6 +78,11 @@ TEST(what_is_no_url_is_refused_with_the_reason)
 {
 	static char text[4096];
 
+	refused("weft://a:1/" JOB "#", "a secret is");
+	refused("weft://a:1/" JOB "#0011", "a secret is");
+	refused("weft://a:1/" JOB "#" SECRET "0", "something follows");
+	refused("weft://a:1/" JOB "##" SECRET, "a secret is");
+	refused("weft://a:1/#" SECRET, "a job is");
 	refused("", "begins with none");
 	refused("http://a:1/" JOB, "begins with none");
 	refused("WEFT://a:1/" JOB, "begins with none");

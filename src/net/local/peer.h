@@ -60,7 +60,9 @@ extern _Atomic uint8_t wf_whereabouts[WF_PROCESSES];
 bool wf_peer_find(uint32_t process);
 static inline bool wf_peer_near(uint32_t process)       /* [any] of this host, or nobody's */
 {
-	uint8_t where = process < WF_PROCESSES ? atomic_load_explicit(&wf_whereabouts[process], memory_order_relaxed) : WF_ON_HOST;
+	/* Beyond its own a job has nobody; but then come the numbers of processes of other jobs, and above those what is no process. */
+	uint8_t where = wf_likely(process < WF_PROCESSES) ? atomic_load_explicit(&wf_whereabouts[process], memory_order_relaxed) :
+			process - (1u << 20) < 0xffeu << 20 ? WF_OFF_HOST : WF_ON_HOST;
 
 	return wf_likely(where != WF_SOMEWHERE) ? where == WF_ON_HOST : wf_peer_find(process);
 }
