@@ -332,6 +332,7 @@ static int on_start(struct agent *a)
 {
 	serve(a, 0);
 	a->begun = true;
+	launch_begun(a);
 	hosted.deadline = now_ns() + hosted.limit;
 	return say_text(WF_BIRTH_STARTED, NULL);
 }

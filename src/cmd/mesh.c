@@ -20,6 +20,7 @@
 
 #include "agent.h"
 #include "control.h"
+#include "early.h"
 #include "embassy.h"
 #include "hosted.h"
 #include "job/others.h"
@@ -258,6 +259,18 @@ uint32_t mesh_slots(const struct agent *a, uint32_t host)
 	return a->run->meshed && is_in(host) && members[host].slots ? members[host].slots : 1;
 }
 
+static void take(struct agent *a, uint32_t host, uint64_t tag, struct wf_body *b);
+
+static void take_early(struct agent *a, uint32_t host)
+{
+	struct early *e;
+
+	while ((e = early_take(host)) != NULL) {
+		take(a, host, e->tag, &(struct wf_body){ .bytes = e->bytes, .n = e->n });
+		free(e);
+	}
+}
+
 /* A new host is known when it has been heard: one that cannot be reached does not come in. It says something to all for that. */
 static void know(struct agent *a, uint32_t host)
 {
@@ -299,6 +312,9 @@ void mesh_members(struct agent *a, struct wf_body *b)
 			embassy_host(a, host);
 		}
 	}
+	for (uint32_t h = 0; h < HOSTLIST_HOSTS; h++)
+		if (is_in(h))
+			take_early(a, h);
 	know(a, host);
 }
 
@@ -321,6 +337,8 @@ void mesh_lost(struct agent *a, uint32_t host)
 	members[host].in = false;
 	pthread_mutex_unlock(&members_lock);
 	members[host].lost = true;
+	for (struct early *e; (e = early_take(host)) != NULL;)
+		free(e);
 	for (uint32_t i = 1; i < WF_AGENTS; i++)
 		if (a->where.spots[i].known && a->where.spots[i].host == host)
 			spot_gone(a, i, STATUS_UNKNOWN, false);
@@ -435,7 +453,7 @@ static void ended(struct agent *a, const struct weft_status *st)
 		return;
 	if (wf_foreign((uint32_t)(st->from >> 32)))
 		embassy_said(a, st);
-	/* One that begins a little earlier may be heard before the launcher's word of it. */
+	/* One that begins a little earlier may be heard before the launcher's word of it: then it is not to be answered yet. */
 	if (host < HOSTLIST_HOSTS && !members[host].lost) {
 		members[host].heard = now_ns();
 		if ((members[host].silent || members[host].asked) && control_send32(a->control, CONTROL_HEARD, host) == 0)
@@ -444,7 +462,10 @@ static void ended(struct agent *a, const struct weft_status *st)
 		if (members[host].owed)
 			know(a, host);
 		b = (struct wf_body){ .bytes = st->buf->data, .n = st->len };
-		take(a, host, st->tag, &b);
+		if (is_in(host))
+			take(a, host, st->tag, &b);
+		else
+			early_keep(host, st->tag, b.bytes, b.n);
 	}
 	weft_buf_put(st->buf);
 }
