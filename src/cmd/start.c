@@ -37,25 +37,6 @@ const struct part *start_part(const struct run *run, uint32_t rank, uint32_t *re
 	return part;
 }
 
-static int set_number(const char *name, unsigned value)
-{
-	char text[16];
-
-	snprintf(text, sizeof(text), "%u", value);
-	return setenv(name, text, 1);
-}
-
-static int set_door(int door, unsigned base)
-{
-	struct stat st;
-	char text[64];
-
-	if (fstat(door, &st) < 0 || fcntl(door, F_SETFD, 0) < 0)
-		return -1;
-	snprintf(text, sizeof(text), "%d:%llu:%u", door, (unsigned long long)st.st_ino, base);
-	return setenv(WF_AGENT_ENV, text, 1);
-}
-
 static int set_streams(const struct run *run, const struct place *p)
 {
 	int out = p->launched ? p->out : run->out_fds ? run->out_fds[p->index] : -1, err = p->launched ? p->err : run->err_fds ? run->err_fds[p->index] : -1;
@@ -77,23 +58,81 @@ static unsigned cores(void)
 	return sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned)CPU_COUNT(&set) : (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* What the user asked for first: it does not get in the way of what weft needs. */
-static int set_environment(const struct agent *a, const struct place *p, int door)
+/* What a process is told, made before the fork: in the child nothing may be allocated, another thread of the agent having been in the midst of that. */
+struct surroundings {
+	char **list;                    /* NULL: no memory */
+	size_t n;
+	char rank[32], size[32], app[32], cores[32], door[96], url[160];
+	char *attrs;
+};
+
+static void drop_variable(struct surroundings *s, const char *name, size_t len)
 {
+	size_t left = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (strncmp(s->list[i], name, len) != 0 || s->list[i][len] != '=')
+			s->list[left++] = s->list[i];
+	s->n = left;
+	s->list[left] = NULL;
+}
+
+static void put_variable(struct surroundings *s, char *text)
+{
+	drop_variable(s, text, strcspn(text, "="));
+	s->list[s->n++] = text;
+	s->list[s->n] = NULL;
+}
+
+static void put_number(struct surroundings *s, char room[32], const char *name, unsigned value)
+{
+	snprintf(room, 32, "%s=%u", name, value);
+	put_variable(s, room);
+}
+
+/* What the user asked for first: it does not get in the way of what weft needs. @s->list is NULL: no memory. */
+static void surroundings_make(struct surroundings *s, const struct agent *a, const struct place *p, int door)
+{
+	extern char **environ;
+	size_t count = 0;
+	struct stat st;
+
+	memset(s, 0, sizeof(*s));
+	while (environ[count])
+		count++;
+	if ((p->attrs && asprintf(&s->attrs, "WEFT_ATTRS=%s", p->attrs) < 0) || fstat(door, &st) < 0)
+		return;
+	s->list = calloc(count + p->part->env_count + 8, sizeof(*s->list));
+	if (!s->list)
+		return;
+	memcpy(s->list, environ, count * sizeof(*s->list));
+	s->n = count;
 	for (size_t i = 0; i < p->part->env_count; i++)
-		if (putenv(p->part->env[i]) != 0)
-			return -1;
-	if (set_number("WEFT_RANK", p->rank) < 0 || set_number("WEFT_SIZE", p->size) < 0 || set_number("WEFT_APPNUM", p->app) < 0 ||
-	    set_number("WEFT_CORES", cores()) < 0)
-		return -1;
-	if ((p->attrs ? setenv("WEFT_ATTRS", p->attrs, 1) : unsetenv("WEFT_ATTRS")) < 0 || (a->url[0] && setenv("WEFT_URL", a->url, 1) < 0))
-		return -1;
-	return set_door(door, p->base);
+		put_variable(s, p->part->env[i]);
+	put_number(s, s->rank, "WEFT_RANK", p->rank);
+	put_number(s, s->size, "WEFT_SIZE", p->size);
+	put_number(s, s->app, "WEFT_APPNUM", p->app);
+	put_number(s, s->cores, "WEFT_CORES", a->cpus && !p->launched ? (unsigned)CPU_COUNT(&a->cpus[p->index]) : cores());
+	drop_variable(s, "WEFT_ATTRS", strlen("WEFT_ATTRS"));
+	if (s->attrs)
+		put_variable(s, s->attrs);
+	snprintf(s->url, sizeof(s->url), "WEFT_URL=%s", a->url);
+	if (a->url[0])
+		put_variable(s, s->url);
+	snprintf(s->door, sizeof(s->door), WF_AGENT_ENV "=%d:%llu:%u", door, (unsigned long long)st.st_ino, p->base);
+	put_variable(s, s->door);
+}
+
+static void surroundings_free(struct surroundings *s)
+{
+	free(s->list);
+	free(s->attrs);
 }
 
 /* In the child, between fork and exec. */
-static _Noreturn void become(struct agent *a, struct place *p, int door, pid_t agent, int report)
+static _Noreturn void become(struct agent *a, struct place *p, int door, char **surroundings, pid_t agent, int report)
 {
+	extern char **environ;
 	const struct run *run = a->run;
 	const struct part *part = p->part;
 	struct exec_error e = { .number = p->index + 1 };
@@ -105,7 +144,8 @@ static _Noreturn void become(struct agent *a, struct place *p, int door, pid_t a
 	if (a->cpus && !p->launched)
 		sched_setaffinity(0, sizeof(*a->cpus), &a->cpus[p->index]);
 	e.wdir = part->wdir && chdir(part->wdir) < 0;
-	if (!e.wdir && set_environment(a, p, door) == 0 && set_streams(run, p) == 0) {
+	if (!e.wdir && fcntl(door, F_SETFD, 0) == 0 && set_streams(run, p) == 0) {
+		environ = surroundings;
 		setrlimit(RLIMIT_NOFILE, &run->files);
 		signal(SIGPIPE, run->pipe_ignored ? SIG_IGN : SIG_DFL);
 		sigprocmask(SIG_SETMASK, &run->mask, NULL);
@@ -119,7 +159,8 @@ static _Noreturn void become(struct agent *a, struct place *p, int door, pid_t a
 
 static int start_one(struct agent *a, struct place *p, int report)
 {
-	int pair[2], one = 1;
+	struct surroundings surroundings;
+	int pair[2], one = 1, r = 0;
 	pid_t agent = getpid(), pid;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -127,17 +168,21 @@ static int start_one(struct agent *a, struct place *p, int report)
 	p->door = pair[0];
 	if (setsockopt(p->door, SOL_SOCKET, SO_PASSCRED, &one, sizeof(one)) < 0 ||
 	    agent_watch(a, p->door, FROM_DOOR, p->number) < 0) {
-		int r = -errno;
-
+		r = -errno;
 		close(pair[1]);
 		return r;
 	}
-	pid = fork();
+	surroundings_make(&surroundings, a, p, pair[1]);
+	errno = ENOMEM;
+	pid = surroundings.list ? fork() : -1;
 	if (pid == 0)
-		become(a, p, pair[1], agent, report);
-	close(pair[1]);
+		become(a, p, pair[1], surroundings.list, agent, report);
 	if (pid < 0)
-		return -errno;
+		r = -errno;
+	close(pair[1]);
+	surroundings_free(&surroundings);
+	if (r < 0)
+		return r;
 	setpgid(pid, pid);      /* here as well: a signal may have to be forwarded before the child came to it */
 	p->main = pid;
 	a->running++;
