@@ -68,7 +68,7 @@ int64_t embassy_next(const struct agent *a);            /* when to look again; 0
 void embassy_look(struct agent *a, int64_t now);
 void embassy_close(struct agent *a);                    /* the job ends: the others are told */
 
-/* Between embassy.c and consul.c. */
+/* Between embassy.c, draft.c, courier.c and consul.c. */
 enum embassy {
 	EMBASSY_TREATY = 1,             /* u32 alias, u32 side, id, key under a pad, by, text what is offered */
 	EMBASSY_KNOWN,                  /* u32 alias */
@@ -85,6 +85,32 @@ void embassy_mesh(struct agent *a, uint32_t host, enum embassy what, uint32_t al
 void embassy_send(struct agent *a, struct treaty *t, const struct wf_envoy *e);         /* over the treaty; this is its embassy */
 void embassy_answer(struct agent *a, uint32_t process, uint32_t alias, const struct wf_envoy *e);
 
+void embassy_tell(struct agent *a, const struct wf_route *to, int err, uint32_t number, const char *text);      /* ANSWER to a process of any host */
+struct treaty *embassy_make(struct agent *a, const struct wf_treaty *wire, uint32_t host, const uint8_t by[16], char *offer);    /* NULL: no room. Takes @offer in any case */
+void embassy_over(struct agent *a, struct treaty *t);                                    /* no longer attached */
+void embassy_spread(struct agent *a, uint32_t host, const struct treaty *t);           /* that agent is to know it */
+
+/* courier.c */
+#define DRAFTS 32u                      /* treaties in the making at a time */
+bool courier_ready(struct agent *a);
+void courier_place(uint32_t process, const char *at);   /* embassy_place finds it there; of treaties and drafts alone: there is room */
+void courier_forget(uint32_t process);
+bool courier_say(struct agent *a, uint64_t to, const struct wf_envoy *e, uint32_t ticket, bool farewell);       /* ticket: draft_knocked is to tell when it was heard */
+void courier_close(void);
+
+/* draft.c */
+void draft_offer(struct agent *a, const struct wf_route *by, const char *query);
+void draft_attach(struct agent *a, const struct wf_route *by, const struct wf_envoy *e);
+void draft_attach_here(struct agent *a, const struct wf_route *by, const char *text);
+void draft_passed(struct agent *a, uint32_t host, const struct wf_envoy *e);
+void draft_knocked(struct agent *a, uint32_t ticket, int err);
+void draft_said(struct agent *a, uint64_t from, const struct wf_envoy *e);              /* by an offer, ours or theirs */
+void draft_known(struct agent *a, uint32_t host, uint32_t alias);                       /* that agent knows it */
+void draft_host_gone(struct agent *a, uint32_t host);
+bool draft_busy(void);
+void draft_look(struct agent *a, int64_t now);
+
+/* consul.c */
 int consul_ask(struct agent *a, struct treaty *t, struct wf_envoy *e);                  /* of this host, for the other job */
 void consul_asked(struct agent *a, struct treaty *t, const struct wf_envoy *e);         /* [embassy] the other job asks, or answers */
 void consul_told(struct agent *a, struct treaty *t, const struct wf_envoy *e);          /* an answer for this host */
