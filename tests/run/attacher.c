@@ -70,13 +70,13 @@ static void attach(const char *url, weft_time until)
 }
 
 /* find=WANT:QUERY, of the job that was attached last. */
-static void find(char *how, bool own)
+static void find(char *how, bool own, weft_time until)
 {
 	char *query = strchr(how, ':'), text[1024];
 
 	*query++ = 0;
 	snprintf(text, sizeof(text), "job=%d %s", own ? 0 : job, query);
-	found = weft_dir_find(text, atoi(how), weft_in(10 * WEFT_S), ids, MOST);
+	found = weft_dir_find(text, atoi(how), until, ids, MOST);
 	if (found < 0)
 		printf("found %d %s\n", found, weft_last_error());
 	else
@@ -89,7 +89,7 @@ static void find(char *how, bool own)
 static void get(const char *key)
 {
 	char text[256];
-	int r = weft_dir_get(found > 0 ? ids[0] : (weft_id)job << 52 | (weft_id)1 << 32, *key ? key : NULL, weft_in(10 * WEFT_S), text, sizeof(text));
+	int r = weft_dir_get(found > 0 ? ids[0] : (weft_id)job << 52 | (weft_id)1 << 32, *key ? key : NULL, LIMIT, text, sizeof(text));
 
 	printf("%s is %s (%d)\n", key, r < 0 ? "none" : *key ? text : "all", r < 0 ? r : *key ? r : 0);
 }
@@ -217,9 +217,9 @@ static void hidden(void)
 {
 	weft_id id = (weft_id)job << 52 | (weft_id)2 << 32;
 	char text[64];
-	int r = weft_dir_get(id, "name", weft_in(10 * WEFT_S), text, sizeof(text));
+	int r = weft_dir_get(id, "name", LIMIT, text, sizeof(text));
 
-	printf("hidden: get %d, send %d\n", r, weft_send(weft_port_world(), id, CALL, sent, 100000, weft_in(20 * WEFT_S)));
+	printf("hidden: get %d, send %d\n", r, weft_send(weft_port_world(), id, CALL, sent, 100000, LIMIT));
 }
 
 static bool begins(const char *word, const char *what)
@@ -242,9 +242,11 @@ static void act(char *word)
 	else if (begins(word, "attach-in="))
 		attach(url_in(value), LIMIT);
 	else if (begins(word, "find="))
-		find(value, false);
+		find(value, false, LIMIT);
+	else if (begins(word, "find-soon="))
+		find(value, false, weft_in(500 * WEFT_MS));
 	else if (begins(word, "find-own="))
-		find(value, true);
+		find(value, true, LIMIT);
 	else if (begins(word, "job="))
 		job = atoi(value);
 	else if (begins(word, "get="))
