@@ -76,25 +76,26 @@ bool courier_ready(struct agent *a)
 	return true;
 }
 
-bool courier_say(struct agent *a, weft_id to, const struct wf_envoy *e, uint32_t ticket, bool farewell)
+int courier_say(struct agent *a, weft_id to, const struct wf_envoy *e, uint32_t ticket, bool farewell)
 {
 	struct sent *s = courier_ready(a) ? malloc(sizeof(*s) + WF_ENVOY_BYTES) : NULL;
 	size_t n = s ? wf_envoy_write(e, s->bytes, WF_ENVOY_BYTES) : 0;
 	struct sent *smaller = n ? realloc(s, sizeof(*s) + n) : NULL;
+	int r;
 
 	if (!smaller) {
 		free(s);
-		return false;
+		return -ENOMEM;
 	}
 	smaller->ticket = ticket;
 	smaller->farewell = farewell;
-	if (weft_send_post(weft_port_world(), WEFT(op, .peer = to, .tag = 1, .data = smaller->bytes, .len = n, .queue = queue, .user = smaller,
-		.flags = ticket || farewell ? WEFT_SYNC : 0), NULL) == 0) {
+	r = weft_send_post(weft_port_world(), WEFT(op, .peer = to, .tag = 1, .data = smaller->bytes, .len = n, .queue = queue, .user = smaller,
+		.flags = ticket || farewell ? WEFT_SYNC : 0), NULL);
+	if (r == 0)
 		farewells += farewell;
-		return true;
-	}
-	free(smaller);
-	return false;
+	else
+		free(smaller);
+	return r;
 }
 
 void embassy_event(struct agent *a)

@@ -350,15 +350,17 @@ static void draft_ask(struct agent *a, struct draft *d, const struct wf_route *a
 	d->asker[d->askers++] = *asker;
 }
 
-static bool knock(struct agent *a, struct draft *d, const struct wf_treaty *wire)
+static int knock(struct agent *a, struct draft *d, const struct wf_treaty *wire)
 {
 	struct wf_envoy e = { .kind = WF_ENVOY_KNOCK, .number = WF_ENVOY_VERSION, .process = WF_AGENTS + a->run->host, .text = mesh_at() };
+	int r;
 
 	memcpy(e.job, a->job, sizeof(e.job));
 	d->boot = wire->alias;
 	d->peer = (weft_id)(d->boot << WF_FOREIGN_SHIFT | HOST) << 32;
 	courier_place(d->boot << WF_FOREIGN_SHIFT | HOST, d->at);
-	return courier_ready(a) && wf_wire_treaty_add(wire) == 0 && courier_say(a, d->peer, &e, ticket_of(d), false);
+	r = courier_ready(a) ? wf_wire_treaty_add(wire) : -ENOMEM;
+	return r < 0 ? r : courier_say(a, d->peer, &e, ticket_of(d), false);
 }
 
 void draft_attach_here(struct agent *a, const struct wf_route *by, const char *text)
@@ -366,6 +368,7 @@ void draft_attach_here(struct agent *a, const struct wf_route *by, const char *t
 	struct wf_treaty wire = { .side = 1 };
 	struct draft *d;
 	struct wf_url url;
+	int r;
 
 	if (wf_url_parse(text, &url) < 0 || url.kind != WF_URL_NET || !url.offered || !derive(url.secret, NULL, wire.id, &wire.key)) {
 		embassy_tell(a, by, -EINVAL, 0, "no such url");
@@ -396,8 +399,11 @@ void draft_attach_here(struct agent *a, const struct wf_route *by, const char *t
 	memcpy(d->by, wire.id, sizeof(d->by));
 	snprintf(d->at, sizeof(d->at), strchr(url.host, ':') ? "[%.64s]:%u" : "%.64s:%u", url.host, url.port);
 	draft_ask(a, d, by);
-	if (!knock(a, d, &wire))
-		draft_fail(a, d, -EHOSTUNREACH, weft_last_error());
+	r = knock(a, d, &wire);
+	if (r == -ENOMEM || r == -ENOSPC)
+		draft_fail(a, d, r, weft_last_error());
+	else
+		draft_knocked(a, ticket_of(d), r);
 	wf_key_wipe(&wire.key);
 	explicit_bzero(&url, sizeof(url));
 }

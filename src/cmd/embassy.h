@@ -95,7 +95,7 @@ void embassy_spread(struct agent *a, uint32_t host, const struct treaty *t);    
 bool courier_ready(struct agent *a);
 void courier_place(uint32_t process, const char *at);   /* embassy_place finds it there; of treaties and drafts alone: there is room */
 void courier_forget(uint32_t process);
-bool courier_say(struct agent *a, uint64_t to, const struct wf_envoy *e, uint32_t ticket, bool farewell);       /* ticket: draft_knocked is to tell when it was heard */
+int courier_say(struct agent *a, uint64_t to, const struct wf_envoy *e, uint32_t ticket, bool farewell);       /* ticket: draft_knocked is to tell when it was heard */
 void courier_close(void);
 
 /* draft.c */
