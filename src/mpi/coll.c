@@ -77,7 +77,7 @@ static void drop(struct wm_coll *c, int peer)
 {
 	const struct weft_op *op = WEFT(op, .peer = weft_at((uint32_t)peer), .tag = c->tag, .flags = WEFT_TRUNCATE);
 	struct weft_req *req = NULL;
-	int r = weft_recv_post(c->comm->coll, op, &req, NULL);
+	int r = weft_recv_post(c->port, op, &req, NULL);
 
 	if (r == 0)
 		r = weft_req_wait(&req, WEFT_FOREVER, NULL);
@@ -97,7 +97,7 @@ void wm_coll_send(struct wm_coll *c, int peer, struct wm_block b)
 		wm_coll_wait(c, &p);
 		return;
 	}
-	r = weft_send(c->comm->coll, weft_at((uint32_t)peer), c->tag, b.buf, wm_block_len(b), WEFT_FOREVER);
+	r = weft_send(c->port, weft_at((uint32_t)peer), c->tag, b.buf, wm_block_len(b), WEFT_FOREVER);
 	if (WM_UNLIKELY(r < 0))
 		wm_coll_fail(c, r);
 }
@@ -117,7 +117,7 @@ void wm_coll_recv(struct wm_coll *c, int peer, struct wm_block b)
 		wm_coll_wait(c, &p);
 		return;
 	}
-	r = weft_recv(c->comm->coll, weft_at((uint32_t)peer), c->tag, b.buf, wm_block_len(b), WEFT_FOREVER, &st);
+	r = weft_recv(c->port, weft_at((uint32_t)peer), c->tag, b.buf, wm_block_len(b), WEFT_FOREVER, &st);
 	received(c, r, st.len, wm_block_len(b));
 	if (WM_UNLIKELY(r == -EMSGSIZE))
 		drop(c, peer);
@@ -132,7 +132,7 @@ void wm_coll_send_post(struct wm_coll *c, struct wm_pending *p, int peer, struct
 	p->want = SIZE_MAX;
 	if (WM_LIKELY(!c->err))
 		wm_place(&op, &p->room, b.buf, b.count, b.type);
-	r = weft_send_post(c->comm->coll, &op, &p->req);
+	r = weft_send_post(c->port, &op, &p->req);
 	if (WM_UNLIKELY(r < 0))
 		wm_coll_fail(c, r);
 }
@@ -147,7 +147,7 @@ void wm_coll_recv_post(struct wm_coll *c, struct wm_pending *p, int peer, struct
 	p->want = wm_block_len(b);
 	if (WM_LIKELY(!c->err))
 		wm_place(&op, &p->room, b.buf, b.count, b.type);
-	r = weft_recv_post(c->comm->coll, &op, &p->req, &st);
+	r = weft_recv_post(c->port, &op, &p->req, &st);
 	if (r != 0)
 		received(c, r, st.len, p->want);
 }
@@ -197,7 +197,7 @@ void wm_coll_give(struct wm_coll *c, int peer, struct weft_buf *buf, struct wm_b
 	int r = -EBUSY;
 
 	if (buf && !c->err)
-		r = weft_buf_send(c->comm->coll, weft_at((uint32_t)peer), c->tag, buf, WEFT_FOREVER);
+		r = weft_buf_send(c->port, weft_at((uint32_t)peer), c->tag, buf, WEFT_FOREVER);
 	if (r == 0)
 		return;
 	if (buf) {
@@ -219,7 +219,7 @@ void wm_coll_lend(struct wm_coll *c, int peer, struct weft_buf *buf, struct wm_b
 		wm_coll_send(c, peer, b);
 		return;
 	}
-	r = weft_send_post(c->comm->coll, &op, NULL);   /* the buffer itself knows when it is free again */
+	r = weft_send_post(c->port, &op, NULL);   /* the buffer itself knows when it is free again */
 	if (r < 0)
 		wm_coll_fail(c, r);
 }
@@ -234,7 +234,7 @@ struct weft_buf *wm_coll_take(struct wm_coll *c, int peer, size_t len)
 		drop(c, peer);
 		return NULL;
 	}
-	r = weft_buf_recv(c->comm->coll, weft_at((uint32_t)peer), c->tag, WEFT_FOREVER, &buf, &st);
+	r = weft_buf_recv(c->port, weft_at((uint32_t)peer), c->tag, WEFT_FOREVER, &buf, &st);
 	received(c, r, st.len, len);
 	if (r == 0 && c->err)
 		weft_buf_put(buf);
@@ -266,7 +266,7 @@ static void find_reason(struct wm_coll *c)
 	struct weft_port_info info = { .size = sizeof(info) };
 	weft_time until = weft_in(TOLD_WITHIN);
 
-	while (c->err == -EBADMSG && weft_port_stat(c->comm->coll, &info) == 0) {
+	while (c->err == -EBADMSG && weft_port_stat(c->port, &info) == 0) {
 		if (info.dead)
 			c->err = -ECONNRESET;
 		else if (weft_now() > until)
@@ -297,9 +297,7 @@ int wm_coll_end(struct wm_coll *c, const char *function)
 	}
 }
 
-/* For the layer's own use */
-
-static int own_end(struct wm_coll *c)
+int wm_coll_class(struct wm_coll *c)
 {
 	if (WM_UNLIKELY(c->err == -EBADMSG))
 		find_reason(c);
@@ -308,12 +306,14 @@ static int own_end(struct wm_coll *c)
 	return c->err == -EBADMSG ? MPI_ERR_OTHER : wm_class(c->err);
 }
 
+/* For the layer's own use */
+
 int wm_coll_barrier(struct MPI_ABI_Comm *comm)
 {
 	struct wm_coll c = wm_coll_begin(comm);
 
 	wm_barrier(&c);
-	return own_end(&c);
+	return wm_coll_class(&c);
 }
 
 int wm_coll_bcast(struct MPI_ABI_Comm *comm, int root, void *data, size_t len)
@@ -321,7 +321,7 @@ int wm_coll_bcast(struct MPI_ABI_Comm *comm, int root, void *data, size_t len)
 	struct wm_coll c = wm_coll_begin(comm);
 
 	wm_bcast(&c, root, wm_bytes(data, len));
-	return own_end(&c);
+	return wm_coll_class(&c);
 }
 
 int wm_coll_allgather(struct MPI_ABI_Comm *comm, const void *mine, size_t len, void *ret_all)
@@ -330,5 +330,5 @@ int wm_coll_allgather(struct MPI_ABI_Comm *comm, const void *mine, size_t len, v
 	struct wm_coll c = wm_coll_begin(comm);
 
 	wm_allgather(&c, wm_bytes(mine, len), &all);
-	return own_end(&c);
+	return wm_coll_class(&c);
 }

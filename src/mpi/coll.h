@@ -1,7 +1,7 @@
 /* coll.h - what collectives are written with: blocks of elements, and messages of one collective.
  *
  * A collective has a number, its round, that every member of the communicator counts the same; it is the tag of its
- * messages on comm->coll. Steps need no number: messages from one member to another with one tag arrive in the order in
+ * messages on the communicator's port for collectives. Steps need no number: messages from one member to another with one tag arrive in the order in
  * which they were sent, and every algorithm receives them in that order. Nothing else is kept between calls: a
  * collective is its struct wm_coll and what is on the stack of the thread that runs it.
  *
@@ -24,6 +24,8 @@ struct wm_coll {                        /* one collective under way */
 	struct MPI_ABI_Comm *comm;
 	uint64_t tag;                   /* its round */
 	uint64_t local_tag;             /* of an intercommunicator's: the round of what it does in the local group */
+	struct weft_port *port;         /* for its messages: comm->coll, or comm->later (icoll.h) */
+	struct weft_port *local_port;   /* of an intercommunicator's: for those in the local group */
 	int err;                        /* the first failure, as weft answers; 0: none */
 };
 
@@ -57,12 +59,14 @@ struct wm_pending {                     /* a message posted; lives until it was 
 
 static inline struct wm_coll wm_coll_begin(struct MPI_ABI_Comm *comm)
 {
-	struct wm_coll c = { .comm = comm };
+	struct wm_coll c = { .comm = comm, .port = comm->coll };
 
 	/* relaxed: members meet by messages; the number only has to be another one each time. */
 	c.tag = atomic_fetch_add_explicit(&comm->round, 1, memory_order_relaxed);
-	if (WM_UNLIKELY(comm->inter))
+	if (WM_UNLIKELY(comm->inter)) {
 		c.local_tag = atomic_fetch_add_explicit(&comm->local->round, 1, memory_order_relaxed);
+		c.local_port = comm->local->coll;
+	}
 	return c;
 }
 
@@ -158,12 +162,25 @@ void wm_coll_combine(struct wm_coll *c, struct MPI_ABI_Op *op, struct wm_block *
 
 /* The end: MPI_SUCCESS, or raises what failed as an error of the communicator. */
 int wm_coll_end(struct wm_coll *c, const char *function);
+int wm_coll_class(struct wm_coll *c);   /* the same, raising nothing: the error class */
 
 /* Arguments: 0 or the class of what is wrong; and the error for that class. */
 int wm_check_root(const struct MPI_ABI_Comm *comm, int root);
 int wm_check_blocks(const struct wm_blocks *b, int n);         /* of @n ranks */
 int wm_check_reduce(const struct MPI_ABI_Op *op, const void *in, struct wm_block out);
 int wm_coll_wrong(struct MPI_ABI_Comm *comm, const char *function, int class) __attribute__((cold));
+
+/* All arguments of a collective, as those of its function below: likewise. */
+int wm_bcast_check(const struct MPI_ABI_Comm *comm, int root, struct wm_block b);
+int wm_gather_check(const struct MPI_ABI_Comm *comm, int root, struct wm_block mine, const struct wm_blocks *all);
+int wm_scatter_check(const struct MPI_ABI_Comm *comm, int root, const struct wm_blocks *all, struct wm_block mine);
+int wm_allgather_check(const struct MPI_ABI_Comm *comm, struct wm_block mine, const struct wm_blocks *all);
+int wm_alltoall_check(const struct MPI_ABI_Comm *comm, const struct wm_blocks *out, const struct wm_blocks *in);
+int wm_reduce_check(const struct MPI_ABI_Comm *comm, int root, const struct MPI_ABI_Op *op, const void *in, struct wm_block out);
+int wm_allreduce_check(const struct MPI_ABI_Comm *comm, const struct MPI_ABI_Op *op, const void *in, struct wm_block out);
+int wm_scan_check(const struct MPI_ABI_Comm *comm, const struct MPI_ABI_Op *op, const void *in, struct wm_block out, bool with_own);
+int wm_reduce_scatter_check(const struct MPI_ABI_Comm *comm, const struct MPI_ABI_Op *op, const void *in, const struct wm_blocks *out);
+int wm_neighbors_check(struct MPI_ABI_Comm *comm, const struct wm_blocks *send, bool each, const struct wm_blocks *recv);
 
 /* The collectives. MPI_IN_PLACE as the address of a block or of what is reduced means what it means to MPI. */
 void wm_barrier(struct wm_coll *c);
@@ -179,7 +196,11 @@ void wm_exscan(struct wm_coll *c, struct MPI_ABI_Op *op, const void *in, struct 
 /* Of @out counts and type are those of what is reduced, one block after the other; its address is where mine goes. */
 void wm_reduce_scatter(struct wm_coll *c, struct MPI_ABI_Op *op, const void *in, const struct wm_blocks *out);
 
-/* The same where the members are on one host and more than its cores (coll_crowd.c). */
+/* Among the neighbours of a topology (neighbor.c): a block to each of them, or the first one to all; and how many there are. */
+void wm_neighbors(struct wm_coll *c, const struct wm_blocks *send, bool each, const struct wm_blocks *recv);
+void wm_neighbors_count(struct MPI_ABI_Comm *comm, int *ret_in, int *ret_out);
+
+/* Where the members are on one host and more than its cores (coll_crowd.c). */
 bool wm_crowded(const struct MPI_ABI_Comm *comm);
 void wm_crowd_barrier(struct wm_coll *c);
 void wm_crowd_bcast(struct wm_coll *c, int root, struct wm_block b);
@@ -189,7 +210,7 @@ void wm_crowd_allreduce(struct wm_coll *c, struct MPI_ABI_Op *op, struct wm_bloc
 void wm_crowd_scan(struct wm_coll *c, struct MPI_ABI_Op *op, struct wm_block mine, struct wm_block out, bool with_own);
 void wm_crowd_alltoall(struct wm_coll *c, const struct wm_blocks *out, const struct wm_blocks *in);
 
-/* The same between the groups of an intercommunicator (coll_inter.c); gather, scatter and alltoall need nothing else there. */
+/* Between the groups of an intercommunicator (coll_inter.c); gather, scatter and alltoall need nothing else there. */
 void wm_inter_barrier(struct wm_coll *c);
 void wm_inter_bcast(struct wm_coll *c, int root, struct wm_block b);
 void wm_inter_allgather(struct wm_coll *c, struct wm_block mine, const struct wm_blocks *all);

@@ -56,6 +56,19 @@ void wm_allgather(struct wm_coll *c, struct wm_block mine, const struct wm_block
 		ring(c, all);
 }
 
+int wm_allgather_check(const struct MPI_ABI_Comm *m, struct wm_block mine, const struct wm_blocks *all)
+{
+	int r = wm_check_blocks(all, m->peers);
+
+	if (!r && mine.buf == MPI_IN_PLACE)
+		r = m->inter ? MPI_ERR_BUFFER : 0;
+	else if (!r)
+		r = wm_check_data(mine.buf, mine.count, mine.type);
+	if (!r && (all->buf == MPI_IN_PLACE || (!all->vary && all->count && mine.buf && mine.buf == all->buf)))
+		r = MPI_ERR_BUFFER;
+	return r;
+}
+
 static int allgather(const char *function, struct wm_block mine, const struct wm_blocks *all, MPI_Comm comm)
 {
 	struct MPI_ABI_Comm *m = wm_comm(comm);
@@ -64,13 +77,7 @@ static int allgather(const char *function, struct wm_block mine, const struct wm
 
 	if (!m)
 		return wm_coll_wrong(NULL, function, MPI_ERR_COMM);
-	r = wm_check_blocks(all, m->peers);
-	if (!r && mine.buf == MPI_IN_PLACE)
-		r = m->inter ? MPI_ERR_BUFFER : 0;
-	else if (!r)
-		r = wm_check_data(mine.buf, mine.count, mine.type);
-	if (!r && (all->buf == MPI_IN_PLACE || (!all->vary && all->count && mine.buf && mine.buf == all->buf)))
-		r = MPI_ERR_BUFFER;
+	r = wm_allgather_check(m, mine, all);
 	if (r)
 		return wm_coll_wrong(m, function, r);
 	c = wm_coll_begin(m);

@@ -58,6 +58,13 @@ void wm_allreduce(struct wm_coll *c, struct MPI_ABI_Op *op, const void *in, stru
 	free(memory);
 }
 
+int wm_allreduce_check(const struct MPI_ABI_Comm *m, const struct MPI_ABI_Op *op, const void *in, struct wm_block out)
+{
+	int r = wm_check_reduce(op, in, out);
+
+	return !r && m->inter && in == MPI_IN_PLACE ? MPI_ERR_BUFFER : r;
+}
+
 int PMPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
 	const struct wm_block out = wm_block(recvbuf, count, datatype);
@@ -68,9 +75,7 @@ int PMPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Da
 
 	if (!m)
 		return wm_coll_wrong(NULL, __func__, MPI_ERR_COMM);
-	r = wm_check_reduce(o, sendbuf, out);
-	if (!r && m->inter && sendbuf == MPI_IN_PLACE)
-		r = MPI_ERR_BUFFER;
+	r = wm_allreduce_check(m, o, sendbuf, out);
 	if (r)
 		return wm_coll_wrong(m, __func__, r);
 	c = wm_coll_begin(m);

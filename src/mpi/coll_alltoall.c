@@ -87,6 +87,19 @@ void wm_alltoall(struct wm_coll *c, const struct wm_blocks *out, const struct wm
 	pairwise(c, out, in);
 }
 
+int wm_alltoall_check(const struct MPI_ABI_Comm *m, const struct wm_blocks *out, const struct wm_blocks *in)
+{
+	int r = wm_check_blocks(in, m->peers);
+
+	if (!r && out->buf == MPI_IN_PLACE)
+		r = m->inter ? MPI_ERR_BUFFER : 0;
+	else if (!r)
+		r = wm_check_blocks(out, m->peers);
+	if (!r && (in->buf == MPI_IN_PLACE || (!in->vary && in->count && in->buf && out->buf == in->buf)))
+		r = MPI_ERR_BUFFER;
+	return r;
+}
+
 static int alltoall(const char *function, const struct wm_blocks *out, const struct wm_blocks *in, MPI_Comm comm)
 {
 	struct MPI_ABI_Comm *m = wm_comm(comm);
@@ -95,13 +108,7 @@ static int alltoall(const char *function, const struct wm_blocks *out, const str
 
 	if (!m)
 		return wm_coll_wrong(NULL, function, MPI_ERR_COMM);
-	r = wm_check_blocks(in, m->peers);
-	if (!r && out->buf == MPI_IN_PLACE)
-		r = m->inter ? MPI_ERR_BUFFER : 0;
-	else if (!r)
-		r = wm_check_blocks(out, m->peers);
-	if (!r && (in->buf == MPI_IN_PLACE || (!in->vary && in->count && in->buf && out->buf == in->buf)))
-		r = MPI_ERR_BUFFER;
+	r = wm_alltoall_check(m, out, in);
 	if (r)
 		return wm_coll_wrong(m, function, r);
 	c = wm_coll_begin(m);

@@ -74,6 +74,15 @@ void wm_bcast(struct wm_coll *c, int root, struct wm_block b)
 		tree(c, root, b);
 }
 
+int wm_bcast_check(const struct MPI_ABI_Comm *comm, int root, struct wm_block b)
+{
+	int r = wm_check_root(comm, root);
+
+	if (!r && root != MPI_PROC_NULL)
+		r = b.buf == MPI_IN_PLACE ? MPI_ERR_BUFFER : wm_check_data(b.buf, b.count, b.type);
+	return r;
+}
+
 int PMPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
 	const struct wm_block b = { buffer, count, wm_type(datatype) };
@@ -83,9 +92,7 @@ int PMPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root,
 
 	if (!m)
 		return wm_coll_wrong(NULL, __func__, MPI_ERR_COMM);
-	r = wm_check_root(m, root);
-	if (!r && root != MPI_PROC_NULL)
-		r = buffer == MPI_IN_PLACE ? MPI_ERR_BUFFER : wm_check_data(buffer, count, b.type);
+	r = wm_bcast_check(m, root, b);
 	if (r)
 		return wm_coll_wrong(m, __func__, r);
 	c = wm_coll_begin(m);

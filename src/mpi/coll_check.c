@@ -61,6 +61,9 @@ int wm_coll_wrong(struct MPI_ABI_Comm *comm, const char *function, int class)
 	case MPI_ERR_ROOT:
 		words = "the root is no rank of the communicator";
 		break;
+	case MPI_ERR_TOPOLOGY:
+		words = "the communicator has no topology";
+		break;
 	default:
 		words = "an argument is NULL";
 	}

@@ -68,23 +68,29 @@ void wm_gather(struct wm_coll *c, int root, struct wm_block mine, const struct w
 		tree(c, root, mine, all);
 }
 
-static int gather(const char *function, struct wm_block mine, const struct wm_blocks *all, int root, MPI_Comm comm)
+int wm_gather_check(const struct MPI_ABI_Comm *m, int root, struct wm_block mine, const struct wm_blocks *all)
 {
-	struct MPI_ABI_Comm *m = wm_comm(comm);
-	struct wm_coll c;
-	bool takes;
-	int r;
+	bool takes = m->inter ? root == MPI_ROOT : root == m->rank;
+	int r = wm_check_root(m, root);
 
-	if (!m)
-		return wm_coll_wrong(NULL, function, MPI_ERR_COMM);
-	takes = m->inter ? root == MPI_ROOT : root == m->rank;
-	r = wm_check_root(m, root);
 	if (!r && takes)
 		r = wm_check_blocks(all, m->peers);
 	if (!r && root != MPI_ROOT && root != MPI_PROC_NULL && !(takes && mine.buf == MPI_IN_PLACE))
 		r = mine.buf == MPI_IN_PLACE ? MPI_ERR_BUFFER : wm_check_data(mine.buf, mine.count, mine.type);
 	if (!r && takes && !m->inter && !all->vary && all->count && mine.buf && mine.buf == all->buf)
 		r = MPI_ERR_BUFFER;
+	return r;
+}
+
+static int gather(const char *function, struct wm_block mine, const struct wm_blocks *all, int root, MPI_Comm comm)
+{
+	struct MPI_ABI_Comm *m = wm_comm(comm);
+	struct wm_coll c;
+	int r;
+
+	if (!m)
+		return wm_coll_wrong(NULL, function, MPI_ERR_COMM);
+	r = wm_gather_check(m, root, mine, all);
 	if (r)
 		return wm_coll_wrong(m, function, r);
 	c = wm_coll_begin(m);

@@ -9,7 +9,7 @@
 
 static struct wm_coll within(const struct wm_coll *c)
 {
-	return (struct wm_coll){ .comm = c->comm->local, .tag = c->local_tag, .err = c->err };
+	return (struct wm_coll){ .comm = c->comm->local, .tag = c->local_tag, .port = c->local_port, .err = c->err };
 }
 
 void wm_inter_barrier(struct wm_coll *c)

@@ -105,6 +105,21 @@ void wm_reduce(struct wm_coll *c, int root, struct MPI_ABI_Op *op, const void *i
 		tree(c, root, op, mine, out);
 }
 
+int wm_reduce_check(const struct MPI_ABI_Comm *m, int root, const struct MPI_ABI_Op *op, const void *in, struct wm_block out)
+{
+	int r = wm_check_root(m, root);
+
+	if (!r && root == MPI_ROOT)
+		r = wm_check_data(out.buf, out.count, out.type);
+	else if (!r && root == m->rank && !m->inter)
+		r = wm_check_reduce(op, in, out);
+	else if (!r && root != MPI_PROC_NULL)
+		r = in == MPI_IN_PLACE ? MPI_ERR_BUFFER : wm_check_data(in, out.count, out.type);
+	if (!r && root != MPI_PROC_NULL && (!op || !wm_op_takes(op, out.type)))
+		r = MPI_ERR_OP;
+	return r;
+}
+
 int PMPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
 {
 	const struct wm_block out = wm_block(recvbuf, count, datatype);
@@ -115,15 +130,7 @@ int PMPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datat
 
 	if (!m)
 		return wm_coll_wrong(NULL, __func__, MPI_ERR_COMM);
-	r = wm_check_root(m, root);
-	if (!r && root == MPI_ROOT)
-		r = wm_check_data(recvbuf, count, out.type);
-	else if (!r && root == m->rank && !m->inter)
-		r = wm_check_reduce(o, sendbuf, out);
-	else if (!r && root != MPI_PROC_NULL)
-		r = sendbuf == MPI_IN_PLACE ? MPI_ERR_BUFFER : wm_check_data(sendbuf, count, out.type);
-	if (!r && root != MPI_PROC_NULL && (!o || !wm_op_takes(o, out.type)))
-		r = MPI_ERR_OP;
+	r = wm_reduce_check(m, root, o, sendbuf, out);
 	if (r)
 		return wm_coll_wrong(m, __func__, r);
 	c = wm_coll_begin(m);

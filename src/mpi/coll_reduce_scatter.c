@@ -65,7 +65,7 @@ void wm_reduce_scatter(struct wm_coll *c, struct MPI_ABI_Op *op, const void *in,
 		by_one(c, op, in, out);
 }
 
-static int check(const struct MPI_ABI_Comm *m, const struct MPI_ABI_Op *op, const void *in, const struct wm_blocks *out)
+int wm_reduce_scatter_check(const struct MPI_ABI_Comm *m, const struct MPI_ABI_Op *op, const void *in, const struct wm_blocks *out)
 {
 	struct wm_block all = { out->buf, out->count, out->type };
 
@@ -92,7 +92,7 @@ static int reduce_scatter(const char *function, const void *in, const struct wm_
 
 	if (!m)
 		return wm_coll_wrong(NULL, function, MPI_ERR_COMM);
-	r = check(m, o, in, out);
+	r = wm_reduce_scatter_check(m, o, in, out);
 	if (r)
 		return wm_coll_wrong(m, function, r);
 	c = wm_coll_begin(m);

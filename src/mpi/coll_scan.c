@@ -56,6 +56,16 @@ void wm_exscan(struct wm_coll *c, struct MPI_ABI_Op *op, const void *in, struct 
 	scan(c, op, in, out, false);
 }
 
+int wm_scan_check(const struct MPI_ABI_Comm *m, const struct MPI_ABI_Op *op, const void *in, struct wm_block out, bool with_own)
+{
+	int r = m->inter ? MPI_ERR_COMM : wm_check_reduce(op, in, out);
+
+	/* Without its own rank 0 has no result: it need not have room for one. */
+	if (r == MPI_ERR_BUFFER && !with_own && m->rank == 0 && in != MPI_IN_PLACE)
+		r = wm_check_data(in, out.count, out.type);
+	return r;
+}
+
 static int scan_call(const char *function, const void *in, struct wm_block out, MPI_Op op, MPI_Comm comm, bool with_own)
 {
 	struct MPI_ABI_Comm *m = wm_comm(comm);
@@ -65,10 +75,7 @@ static int scan_call(const char *function, const void *in, struct wm_block out, 
 
 	if (!m)
 		return wm_coll_wrong(NULL, function, MPI_ERR_COMM);
-	r = m->inter ? MPI_ERR_COMM : wm_check_reduce(o, in, out);
-	/* Without its own rank 0 has no result: it need not have room for one. */
-	if (r == MPI_ERR_BUFFER && !with_own && m->rank == 0 && in != MPI_IN_PLACE)
-		r = wm_check_data(in, out.count, out.type);
+	r = wm_scan_check(m, o, in, out, with_own);
 	if (r)
 		return wm_coll_wrong(m, function, r);
 	c = wm_coll_begin(m);

@@ -67,23 +67,20 @@ void wm_scatter(struct wm_coll *c, int root, const struct wm_blocks *all, struct
 		tree(c, root, all, mine);
 }
 
+int wm_scatter_check(const struct MPI_ABI_Comm *m, int root, const struct wm_blocks *all, struct wm_block mine)
+{
+	return wm_gather_check(m, root, mine, all);     /* who has them all, and who one, is the same */
+}
+
 static int scatter(const char *function, const struct wm_blocks *all, struct wm_block mine, int root, MPI_Comm comm)
 {
 	struct MPI_ABI_Comm *m = wm_comm(comm);
 	struct wm_coll c;
-	bool gives;
 	int r;
 
 	if (!m)
 		return wm_coll_wrong(NULL, function, MPI_ERR_COMM);
-	gives = m->inter ? root == MPI_ROOT : root == m->rank;
-	r = wm_check_root(m, root);
-	if (!r && gives)
-		r = wm_check_blocks(all, m->peers);
-	if (!r && root != MPI_ROOT && root != MPI_PROC_NULL && !(gives && mine.buf == MPI_IN_PLACE))
-		r = mine.buf == MPI_IN_PLACE ? MPI_ERR_BUFFER : wm_check_data(mine.buf, mine.count, mine.type);
-	if (!r && gives && !m->inter && !all->vary && all->count && mine.buf && mine.buf == all->buf)
-		r = MPI_ERR_BUFFER;
+	r = wm_scatter_check(m, root, all, mine);
 	if (r)
 		return wm_coll_wrong(m, function, r);
 	c = wm_coll_begin(m);

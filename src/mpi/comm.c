@@ -87,6 +87,9 @@ static int close_ports(struct MPI_ABI_Comm *c, weft_time until)
 	c->talk = NULL;
 	weft_port_close(c->coll, until);
 	c->coll = NULL;
+	if (c->later)
+		weft_port_close(c->later, until);
+	c->later = NULL;
 	return 0;
 }
 

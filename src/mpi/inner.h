@@ -5,7 +5,7 @@
  *
  * A communicator is two ports in contexts of their own, the same at every member: talk for point-to-point (WARY: who
  * receives from anyone is told of a member's end), coll (FRAGILE: that ends what is pending there) for collectives. weft_at(r) is rank r; in an
- * intercommunicator rank r of the other group.
+ * intercommunicator rank r of the other group. A third, like coll, comes with the first collective that is not waited for in its call.
  *
  * Handles are pointers to the structs below, whose tags are those of the ABI, except predefined ones, which are
  * small constants. The functions that look a handle up answer NULL for what is none; a freed object's memory is
@@ -171,6 +171,10 @@ struct MPI_ABI_Comm {
 	struct MPI_ABI_Info *info;
 
 	struct MPI_ABI_Comm *next, **link;      /* all that were made and have ports; under comm.c's lock */
+
+	/* of collectives that nobody waits in (icoll.c); any thread, atomic */
+	_Atomic(struct weft_port *) later;      /* their port; NULL until the first, which opens it under lock */
+	_Atomic uint64_t later_round;           /* as round */
 };
 
 extern struct MPI_ABI_Comm wm_world, wm_self;
@@ -324,7 +328,7 @@ int wm_coll_allgather(struct MPI_ABI_Comm *comm, const void *mine, size_t len, v
 
 /* Requests (request.c) and statuses (status.c) */
 
-enum wm_what { WM_SEND, WM_RECV, WM_USER };
+enum wm_what { WM_SEND, WM_RECV, WM_USER, WM_COLL };
 
 /* MPI's status from weft's. MPI_internal: bytes in [0..1], cancelled in [2]. MPI_ERROR is not touched. NULL is fine. */
 void wm_status_set(MPI_Status *ret_status, const struct weft_status *st);

@@ -118,32 +118,52 @@ static int blocks_check(const struct wm_blocks *b, int n)
 	return r;
 }
 
+void wm_neighbors_count(struct MPI_ABI_Comm *comm, int *ret_in, int *ret_out)
+{
+	const struct neighbors n = neighbors_of(comm, true);
+
+	*ret_in = n.in;
+	*ret_out = n.out;
+}
+
+int wm_neighbors_check(struct MPI_ABI_Comm *comm, const struct wm_blocks *send, bool each, const struct wm_blocks *recv)
+{
+	struct neighbors n;
+	int r;
+
+	if (!comm->topo)
+		return MPI_ERR_TOPOLOGY;
+	n = neighbors_of(comm, each);
+	r = blocks_check(send, each ? n.out : 1);
+	return r ? r : blocks_check(recv, n.in);
+}
+
+void wm_neighbors(struct wm_coll *c, const struct wm_blocks *send, bool each, const struct wm_blocks *recv)
+{
+	const struct neighbors n = neighbors_of(c->comm, each);
+	struct wm_pending *pending = calloc((size_t)n.in + (size_t)n.out + 1, sizeof(*pending));
+
+	if (!pending)
+		wm_coll_fail(c, -ENOMEM);
+	exchange(c, &n, pending, send, recv);
+	free(pending);
+}
+
 /* What all of them do. */
 static int neighbor_exchange(const char *function, MPI_Comm comm, struct wm_blocks send, bool each, struct wm_blocks recv)
 {
-	struct MPI_ABI_Comm *c = wm_comm(comm);
-	struct wm_pending *pending;
-	struct neighbors n;
-	struct wm_coll coll;
+	struct MPI_ABI_Comm *m = wm_comm(comm);
+	struct wm_coll c;
 	int r;
 
-	if (!c)
-		return wm_error(NULL, function, MPI_ERR_COMM, "no communicator");
-	if (!c->topo)
-		return wm_error(c, function, MPI_ERR_TOPOLOGY, "the communicator has no topology");
-	n = neighbors_of(c, each);
-	r = blocks_check(&send, each ? n.out : 1);
-	if (!r)
-		r = blocks_check(&recv, n.in);
+	if (!m)
+		return wm_coll_wrong(NULL, function, MPI_ERR_COMM);
+	r = wm_neighbors_check(m, &send, each, &recv);
 	if (r)
-		return wm_error(c, function, r, "a buffer, count or datatype that makes no sense");
-	coll = wm_coll_begin(c);
-	pending = calloc((size_t)n.in + (size_t)n.out + 1, sizeof(*pending));
-	if (!pending)
-		wm_coll_fail(&coll, -ENOMEM);
-	exchange(&coll, &n, pending, &send, &recv);
-	free(pending);
-	return wm_coll_end(&coll, function);
+		return wm_coll_wrong(m, function, r);
+	c = wm_coll_begin(m);
+	wm_neighbors(&c, &send, each, &recv);
+	return wm_coll_end(&c, function);
 }
 
 int PMPI_Neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,

@@ -79,8 +79,12 @@ void wm_request_drop(struct MPI_ABI_Request *r)
 {
 	if (WM_UNLIKELY(r->with != NULL))
 		wm_request_drop(r->with);
-	if (WM_UNLIKELY(r->copy != NULL))
-		free(r->copy);
+	if (WM_UNLIKELY(r->copy != NULL)) {
+		if (r->what == WM_COLL)
+			wm_icoll_free(r->copy);
+		else
+			free(r->copy);
+	}
 	if (r->type)
 		wm_type_put(r->type);
 	if (WM_UNLIKELY(r->comm && r->comm != &wm_world))
@@ -114,6 +118,17 @@ int wm_request_over(struct MPI_ABI_Request *r, weft_time until)
 	return r->with ? wm_request_over(r->with, until) : 1;
 }
 
+/* A collective has no sender and no length. */
+static int coll_ending(const struct MPI_ABI_Request *r, MPI_Status *status)
+{
+	int error = status ? status->MPI_ERROR : 0;
+
+	wm_status_empty(status);
+	if (status)
+		status->MPI_ERROR = error;
+	return wm_icoll_class(r);
+}
+
 /* The generalized request's own words. Its free function comes when the object goes. */
 static int user_ending(struct MPI_ABI_Request *r, MPI_Status *status)
 {
@@ -131,8 +146,8 @@ static int user_ending(struct MPI_ABI_Request *r, MPI_Status *status)
 
 int wm_request_ending(struct MPI_ABI_Request *r, MPI_Status *status)
 {
-	if (r->what == WM_USER)
-		return user_ending(r, status);
+	if (r->what >= WM_USER)
+		return r->what == WM_USER ? user_ending(r, status) : coll_ending(r, status);
 	if (r == &wm_sent) {
 		int error = status ? status->MPI_ERROR : 0;
 
@@ -206,6 +221,8 @@ int PMPI_Request_free(MPI_Request *request)
 
 	if (!r)
 		return wm_error(NULL, __func__, MPI_ERR_REQUEST, "not a request");
+	if (r->what == WM_COLL && r->active)
+		return wm_error(r->comm, __func__, MPI_ERR_REQUEST, "a collective that is under way");
 	*request = MPI_REQUEST_NULL;
 	if (r == &wm_sent)
 		return MPI_SUCCESS;
@@ -230,6 +247,8 @@ int PMPI_Cancel(MPI_Request *request)
 		return wm_error(r ? r->comm : NULL, __func__, MPI_ERR_REQUEST, r ? "an inactive request" : "not a request");
 	if (r == &wm_sent)
 		return MPI_SUCCESS;     /* too late: the status says so */
+	if (r->what == WM_COLL)
+		return wm_error(r->comm, __func__, MPI_ERR_REQUEST, "a collective is not cancelled");
 	if (r->what == WM_USER) {
 		int over = r->req && weft_req_peek(r->req, NULL) != WEFT_DONE ? 0 : 1;
 
@@ -253,7 +272,10 @@ int PMPI_Start(MPI_Request *request)
 
 	if (!r || !r->persistent || r->active)
 		return wm_error(r ? r->comm : NULL, __func__, MPI_ERR_REQUEST, "not a persistent request, or active");
-	err = r->what == WM_SEND ? wm_send_start(r) : wm_recv_start(r);
+	if (r->what == WM_SEND)
+		err = wm_send_start(r);
+	else
+		err = r->what == WM_RECV ? wm_recv_start(r) : wm_icoll_start(r);
 	return err ? wm_error(r->comm, __func__, err, "%s", weft_last_error()) : MPI_SUCCESS;
 }
 MPI_DONE(Start);

@@ -44,7 +44,7 @@ struct MPI_ABI_Request {
 	MPI_Count count;
 
 	struct MPI_ABI_Request *with;   /* a second operation that ends with this one: the send of MPI_Isendrecv; owned */
-	void *copy;                     /* of what a send replaces; owned */
+	void *copy;                     /* of what a send replaces; of a collective what it does, a struct wm_icoll; owned */
 	struct MPI_ABI_Request *next;   /* spares of a thread, orphans */
 };
 
@@ -76,6 +76,12 @@ static inline int wm_request_active(MPI_Request request)
 /* Posts what @r describes: comm, type, buf and so on are set. MPI_SUCCESS, or an error class that nobody was told of. */
 int wm_send_start(struct MPI_ABI_Request *r);
 int wm_recv_start(struct MPI_ABI_Request *r);
+
+/* Likewise for a collective (icoll.c); the class of how it ended; and what its request owns. */
+struct wm_icoll;
+int wm_icoll_start(struct MPI_ABI_Request *r);
+int wm_icoll_class(const struct MPI_ABI_Request *r);
+void wm_icoll_free(struct wm_icoll *ic);
 
 /* The arguments of a transfer (transfer.c): 0 or an error class. */
 int wm_check_send(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);

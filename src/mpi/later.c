@@ -1,0 +1,160 @@
+/* later.c - threads that run jobs. See later.h.
+ *
+ * A worker that has run its job is idle before it tells so: a program that begins the next one as soon as the last is over
+ * gets the same thread again. The one that became idle last is taken first, as its memory is warm and ports that it
+ * opened are biased to it. What a worker has in hand, if it is idle and if it shall leave are under the lock.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "inner.h"
+#include "later.h"
+
+#define IDLE_MAX 16             /* workers kept: programs seldom have more collectives under way */
+
+struct worker {
+	pthread_t thread;
+	pthread_cond_t wake;            /* has a job, or shall leave */
+	struct wm_job *job;             /* NULL: none */
+	struct worker *next;            /* idle, or gone */
+};
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t left;            /* one is gone */
+	struct worker *idle, *gone;     /* gone: ends, to be joined */
+	int idle_count, count;          /* count: not gone */
+	bool ending;
+} workers = { .lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER };
+
+/* Whether it stays. */
+static bool idle_add(struct worker *w)
+{
+	bool stays;
+
+	pthread_mutex_lock(&workers.lock);
+	w->job = NULL;
+	stays = !workers.ending && workers.idle_count < IDLE_MAX;
+	if (stays) {
+		w->next = workers.idle;
+		workers.idle = w;
+		workers.idle_count++;
+	}
+	pthread_mutex_unlock(&workers.lock);
+	return stays;
+}
+
+/* The next job; NULL: it shall leave. */
+static struct wm_job *job_wait(struct worker *w)
+{
+	struct wm_job *job;
+
+	pthread_mutex_lock(&workers.lock);
+	while (!w->job && !workers.ending)
+		pthread_cond_wait(&w->wake, &workers.lock);
+	job = w->job;
+	pthread_mutex_unlock(&workers.lock);
+	return job;
+}
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	struct wm_job *job = w->job;
+	bool stays = true;
+
+	while (job) {
+		job->run(job);
+		stays = idle_add(w);
+		job->end(job);
+		job = stays ? job_wait(w) : NULL;
+	}
+	pthread_mutex_lock(&workers.lock);
+	w->next = workers.gone;
+	workers.gone = w;
+	workers.count--;
+	pthread_cond_signal(&workers.left);
+	pthread_mutex_unlock(&workers.lock);
+	return NULL;
+}
+
+/* The program's signals are for its own threads. */
+static int thread_begin(struct worker *w)
+{
+	sigset_t all, old;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	r = pthread_create(&w->thread, NULL, work, w);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return r;
+}
+
+static void join_gone(void)
+{
+	struct worker *w, *gone;
+
+	pthread_mutex_lock(&workers.lock);
+	gone = workers.gone;
+	workers.gone = NULL;
+	pthread_mutex_unlock(&workers.lock);
+	while ((w = gone) != NULL) {
+		gone = w->next;
+		pthread_join(w->thread, NULL);
+		pthread_cond_destroy(&w->wake);
+		free(w);
+	}
+}
+
+static int worker_new(struct wm_job *job)
+{
+	struct worker *w = calloc(1, sizeof(*w));
+	int r;
+
+	join_gone();
+	if (!w)
+		return weft_fail(-ENOMEM, "no memory for a thread");
+	pthread_cond_init(&w->wake, NULL);
+	w->job = job;
+	pthread_mutex_lock(&workers.lock);
+	r = thread_begin(w);            /* it cannot be gone before it is counted */
+	workers.count += r == 0;
+	pthread_mutex_unlock(&workers.lock);
+	if (r) {
+		pthread_cond_destroy(&w->wake);
+		free(w);
+		return weft_fail(-ENOMEM, "no thread for a collective");
+	}
+	return 0;
+}
+
+int wm_later(struct wm_job *job)
+{
+	struct worker *w;
+
+	pthread_mutex_lock(&workers.lock);
+	w = workers.idle;
+	if (w) {
+		workers.idle = w->next;
+		workers.idle_count--;
+		w->job = job;
+		pthread_cond_signal(&w->wake);
+	}
+	pthread_mutex_unlock(&workers.lock);
+	return w ? 0 : worker_new(job);
+}
+
+void wm_later_end(void)
+{
+	pthread_mutex_lock(&workers.lock);
+	workers.ending = true;
+	for (struct worker *w = workers.idle; w; w = w->next)
+		pthread_cond_signal(&w->wake);
+	workers.idle = NULL;
+	while (workers.count)
+		pthread_cond_wait(&workers.left, &workers.lock);
+	pthread_mutex_unlock(&workers.lock);
+	join_gone();
+}
