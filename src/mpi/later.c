@@ -2,7 +2,7 @@
  *
  * A worker that has run its job is idle before it tells so: a program that begins the next one as soon as the last is over
  * gets the same thread again. The one that became idle last is taken first, as its memory is warm and ports that it
- * opened are biased to it. What a worker has in hand, if it is idle and if it shall leave are under the lock.
+ * opened are biased to it.
  */
 #include <errno.h>
 #include <signal.h>
@@ -16,27 +16,45 @@
 struct worker {
 	pthread_t thread;
 	pthread_cond_t wake;            /* has a job, or shall leave */
+
+	/* under lock */
 	struct wm_job *job;             /* NULL: none */
 	struct worker *next;            /* idle, or gone */
 };
 
 static struct {
-	pthread_mutex_t lock;
+	pthread_mutex_t lock;           /* all of it */
 	pthread_cond_t left;            /* one is gone */
 	struct worker *idle, *gone;     /* gone: ends, to be joined */
-	int idle_count, count;          /* count: not gone */
+	int idle_count;
+	int count, staying;             /* not gone; of those, that will look for another job */
+	struct wm_job *first, **last;   /* jobs that found no thread */
 	bool ending;
-} workers = { .lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER };
+} workers = { .lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER, .last = &workers.first };
 
-/* Whether it stays. */
-static bool idle_add(struct worker *w)
+static struct wm_job *job_take_locked(void)
+{
+	struct wm_job *job = workers.first;
+
+	if (job) {
+		workers.first = job->next;
+		if (!workers.first)
+			workers.last = &workers.first;
+	}
+	return job;
+}
+
+/* Its job was run: it has another, or is idle, or is to leave (false). */
+static bool job_done(struct worker *w)
 {
 	bool stays;
 
 	pthread_mutex_lock(&workers.lock);
-	w->job = NULL;
-	stays = !workers.ending && workers.idle_count < IDLE_MAX;
-	if (stays) {
+	w->job = job_take_locked();
+	stays = w->job || (!workers.ending && workers.idle_count < IDLE_MAX);
+	if (!stays) {
+		workers.staying--;
+	} else if (!w->job) {
 		w->next = workers.idle;
 		workers.idle = w;
 		workers.idle_count++;
@@ -54,6 +72,7 @@ static struct wm_job *job_wait(struct worker *w)
 	while (!w->job && !workers.ending)
 		pthread_cond_wait(&w->wake, &workers.lock);
 	job = w->job;
+	workers.staying -= !job;
 	pthread_mutex_unlock(&workers.lock);
 	return job;
 }
@@ -62,11 +81,11 @@ static void *work(void *arg)
 {
 	struct worker *w = arg;
 	struct wm_job *job = w->job;
-	bool stays = true;
+	bool stays;
 
 	while (job) {
 		job->run(job);
-		stays = idle_add(w);
+		stays = job_done(w);
 		job->end(job);
 		job = stays ? job_wait(w) : NULL;
 	}
@@ -108,42 +127,70 @@ static void join_gone(void)
 	}
 }
 
-static int worker_new(struct wm_job *job)
+/* Whether there is one more, with the job. */
+static bool worker_new(struct wm_job *job)
 {
 	struct worker *w = calloc(1, sizeof(*w));
 	int r;
 
-	join_gone();
 	if (!w)
-		return weft_fail(-ENOMEM, "no memory for a thread");
+		return false;
 	pthread_cond_init(&w->wake, NULL);
 	w->job = job;
 	pthread_mutex_lock(&workers.lock);
 	r = thread_begin(w);            /* it cannot be gone before it is counted */
 	workers.count += r == 0;
+	workers.staying += r == 0;
 	pthread_mutex_unlock(&workers.lock);
 	if (r) {
 		pthread_cond_destroy(&w->wake);
 		free(w);
-		return weft_fail(-ENOMEM, "no thread for a collective");
 	}
-	return 0;
+	return r == 0;
+}
+
+/* Whether one that is idle has the job now. */
+static bool idle_give_locked(struct wm_job *job)
+{
+	struct worker *w = workers.idle;
+
+	if (!w)
+		return false;
+	workers.idle = w->next;
+	workers.idle_count--;
+	w->job = job;
+	pthread_cond_signal(&w->wake);
+	return true;
+}
+
+/* Leaves the job to whoever is through with another first. */
+static int job_leave(struct wm_job *job)
+{
+	bool given;
+
+	pthread_mutex_lock(&workers.lock);
+	given = idle_give_locked(job);  /* it may have become so meanwhile, and does not look again */
+	if (!given && workers.staying) {
+		given = true;
+		job->next = NULL;
+		*workers.last = job;
+		workers.last = &job->next;
+	}
+	pthread_mutex_unlock(&workers.lock);
+	return given ? 0 : weft_fail(-ENOMEM, "no thread for a collective");
 }
 
 int wm_later(struct wm_job *job)
 {
-	struct worker *w;
+	bool given;
 
 	pthread_mutex_lock(&workers.lock);
-	w = workers.idle;
-	if (w) {
-		workers.idle = w->next;
-		workers.idle_count--;
-		w->job = job;
-		pthread_cond_signal(&w->wake);
-	}
+	given = idle_give_locked(job);
 	pthread_mutex_unlock(&workers.lock);
-	return w ? 0 : worker_new(job);
+	if (given)
+		return 0;
+	join_gone();
+	return worker_new(job) ? 0 : job_leave(job);
 }
 
 void wm_later_end(void)

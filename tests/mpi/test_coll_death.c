@@ -15,8 +15,23 @@
 
 static int *p, *q;
 
+/* A nonblocking or persistent one that @err says is begun or made. */
+static int ended(int err, MPI_Request *request, int start)
+{
+	int freed = MPI_SUCCESS;
+
+	if (!err && start)
+		err = MPI_Start(request);
+	if (!err)
+		err = MPI_Wait(request, MPI_STATUS_IGNORE);
+	if (*request != MPI_REQUEST_NULL)
+		freed = MPI_Request_free(request);
+	return err ? err : freed;
+}
+
 static int call(int what, int n, MPI_Comm comm)
 {
+	MPI_Request request = MPI_REQUEST_NULL;
 	int counts[16], displs[16];
 
 	for (int i = 0; i < 16; i++) {
@@ -42,8 +57,14 @@ static int call(int what, int n, MPI_Comm comm)
 		return MPI_Alltoall(p, n, MPI_INT, q, n, MPI_INT, comm);
 	case 8:
 		return MPI_Scan(p, q, n, MPI_INT, MPI_SUM, comm);
-	default:
+	case 9:
 		return MPI_Reduce_scatter_block(p, q, n, MPI_INT, MPI_SUM, comm);
+	case 10:
+		return ended(MPI_Ibarrier(comm, &request), &request, 0);
+	case 11:
+		return ended(MPI_Iallreduce(p, q, n, MPI_INT, MPI_SUM, comm, &request), &request, 0);
+	default:
+		return ended(MPI_Bcast_init(p, n, MPI_INT, 0, comm, MPI_INFO_NULL, &request), &request, 1);
 	}
 }
 

@@ -688,10 +688,14 @@ static void nonsense(MPI_Comm comm, int rank, int size)
 {
 	MPIX_Weft_threads threads = MPIX_WEFT_THREADS_NULL;
 	MPIX_Weft_ticket ticket = { { 0 } };
+	MPI_Request request = MPI_REQUEST_NULL;
 	MPI_Comm next = MPI_COMM_NULL;
 
 	(void)rank;
 	(void)size;
+	EXPECT_INT(MPI_Ibarrier(comm, &request), MPI_ERR_UNSUPPORTED_OPERATION);
+	EXPECT_INT(MPI_Barrier_init(comm, MPI_INFO_NULL, &request), MPI_ERR_UNSUPPORTED_OPERATION);
+	EXPECT(request == MPI_REQUEST_NULL);
 	EXPECT_INT(MPIX_Weft_threads_create(MPI_COMM_NULL, 1, &threads), MPI_ERR_COMM);
 	EXPECT_INT(MPIX_Weft_threads_create(comm, 1, &threads), MPI_ERR_COMM);
 	EXPECT_INT(MPIX_Weft_threads_create(MPI_COMM_WORLD, -1, &threads), MPI_ERR_ARG);

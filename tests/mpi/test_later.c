@@ -1,0 +1,143 @@
+/* test_later.c - threads of the MPI layer's own (src/mpi/later.h), from the inside: how many there are, and what happens where the
+ * system gives none.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <weft/weft.h>
+
+#include "later.h"
+
+#define JOBS 40
+
+struct job {
+	struct wm_job job;
+	int number, ran_as;
+	pthread_barrier_t *with;        /* all that use it are under way at once; NULL: none */
+	sem_t *gate;                    /* it goes on when this is posted; NULL: none */
+};
+
+static int case_number, failed;
+static _Atomic int made, allowed, order;
+static sem_t over;
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg)
+{
+	if (made >= allowed)
+		return EAGAIN;
+	made++;
+	return __real_pthread_create(thread, attr, start, arg);
+}
+
+static void run(struct wm_job *job)
+{
+	struct job *j = (struct job *)job;
+
+	j->ran_as = order++;
+	if (j->with)
+		pthread_barrier_wait(j->with);
+	if (j->gate)
+		while (sem_wait(j->gate))
+			;
+}
+
+static void end(struct wm_job *job)
+{
+	(void)job;
+	sem_post(&over);
+}
+
+static void fill(struct job *jobs, pthread_barrier_t *with, sem_t *gate)
+{
+	for (int i = 0; i < JOBS; i++)
+		jobs[i] = (struct job){ .job = { .run = run, .end = end }, .number = i, .with = with, .gate = gate };
+}
+
+static void ends_wait(int n)
+{
+	while (n)
+		if (!sem_wait(&over))
+			n--;
+}
+
+static void expect(int ok, const char *sentence)
+{
+	failed += !ok;
+	printf("%s %d - %s\n", ok ? "ok" : "not ok", ++case_number, sentence);
+	fflush(stdout);
+}
+
+static void none_at_all(struct job *jobs)
+{
+	allowed = 0;
+	fill(jobs, NULL, NULL);
+	expect(wm_later(&jobs[0].job) == -ENOMEM && order == 0, "without any thread a job is refused");
+}
+
+static void one_after_the_other(struct job *jobs)
+{
+	allowed = JOBS;
+	for (int i = 0; i < JOBS; i++) {
+		wm_later(&jobs[i].job);
+		ends_wait(1);
+	}
+	expect(order == JOBS && made == 1, "jobs that follow one another have one thread");
+}
+
+/* The first holds the only thread that there is. */
+static void too_few(struct job *jobs)
+{
+	int in_order = 1, given = 1;
+	sem_t gate;
+
+	sem_init(&gate, 0, 0);
+	allowed = made;
+	order = 0;
+	fill(jobs, NULL, NULL);
+	jobs[0].gate = &gate;
+	for (int i = 0; i < JOBS; i++)
+		given &= wm_later(&jobs[i].job) == 0;
+	sem_post(&gate);
+	ends_wait(JOBS);
+	for (int i = 0; i < JOBS; i++)
+		in_order &= jobs[i].ran_as == i;
+	expect(given && in_order && made == 1, "where there are too few threads jobs wait for one, and run in their order");
+	sem_destroy(&gate);
+}
+
+static void all_at_once(struct job *jobs)
+{
+	pthread_barrier_t with;
+
+	pthread_barrier_init(&with, NULL, JOBS);
+	allowed = 2 * JOBS;
+	for (int round = 0; round < 3; round++) {
+		fill(jobs, &with, NULL);
+		for (int i = 0; i < JOBS; i++)
+			wm_later(&jobs[i].job);
+		ends_wait(JOBS);
+		allowed += JOBS;
+	}
+	pthread_barrier_destroy(&with);
+	expect(made >= JOBS && made < 3 * JOBS, "jobs that wait for each other have a thread each, and some are kept");
+}
+
+int main(void)
+{
+	static struct job jobs[JOBS];
+
+	sem_init(&over, 0, 0);
+	none_at_all(jobs);
+	one_after_the_other(jobs);
+	too_few(jobs);
+	all_at_once(jobs);
+	wm_later_end();
+	expect(1, "the end comes when all threads are gone");
+	printf("1..%d\n", case_number);
+	return failed != 0;
+}
