@@ -103,7 +103,7 @@ static int kept_types(const struct wm_blocks *b, int n)
 	return b->types && b->buf != MPI_IN_PLACE ? n : 0;
 }
 
-/* Copies the types of blocks, and holds them; of no elements the type may be none. */
+/* Copies the types of blocks, and holds them. Of no elements the type may be none, but among neighbours (@all). */
 static void keep_types(struct wm_blocks *b, MPI_Datatype *kept, int n, bool all)
 {
 	for (int i = 0; i < n; i++) {
@@ -122,8 +122,8 @@ static void keep(struct wm_icoll *ic)
 	for (int i = 0; i < 3; i++)
 		if (types[i])
 			wm_type_get(types[i]);
-	keep_types(&ic->call.out, ic->types, ic->outs, ic->call.neighbors);
-	keep_types(&ic->call.in, ic->types + ic->outs, ic->ins, ic->call.neighbors);
+	keep_types(&ic->call.out, ic->types, ic->outs, ic->call.count != NULL);
+	keep_types(&ic->call.in, ic->types + ic->outs, ic->ins, ic->call.count != NULL);
 	if (ic->call.op && !ic->call.op->predefined)
 		wm_object_get(&ic->call.op->obj);
 }
@@ -152,8 +152,8 @@ static struct MPI_ABI_Request *described(struct MPI_ABI_Comm *comm, const struct
 
 	if (!r)
 		return NULL;
-	if (call->neighbors)
-		wm_neighbors_count(comm, &in, &out);
+	if (call->count)
+		call->count(comm, &in, &out);
 	out = kept_types(&call->out, out);
 	in = kept_types(&call->in, in);
 	ic = calloc(1, sizeof(*ic) + (size_t)(in + out) * sizeof(*ic->types));

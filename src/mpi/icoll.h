@@ -25,7 +25,7 @@ struct wm_call {                        /* a collective, and its arguments: thos
 	const void *input;              /* what is reduced */
 	struct wm_block one;            /* sent, received, or what a reduction comes to */
 	struct wm_blocks out, in;
-	bool neighbors;                 /* blocks are of those, not of ranks */
+	void (*count)(struct MPI_ABI_Comm *comm, int *ret_in, int *ret_out);    /* blocks of neighbours; NULL: of the ranks */
 };
 
 /* Blocks as the functions of MPI name them: equal ones; differing ones; of differing types. */

@@ -14,7 +14,7 @@ static void to_all_run(struct wm_coll *c, const struct wm_call *call)
 /* One block to all of them. */
 static struct wm_call to_all(struct wm_blocks out, struct wm_blocks in)
 {
-	return (struct wm_call){ .check = to_all_check, .run = to_all_run, .out = out, .in = in, .neighbors = true };
+	return (struct wm_call){ .check = to_all_check, .run = to_all_run, .out = out, .in = in, .count = wm_neighbors_count };
 }
 
 static int to_each_check(struct MPI_ABI_Comm *comm, const struct wm_call *call)
@@ -30,7 +30,7 @@ static void to_each_run(struct wm_coll *c, const struct wm_call *call)
 /* A block to each of them. */
 static struct wm_call to_each(struct wm_blocks out, struct wm_blocks in)
 {
-	return (struct wm_call){ .check = to_each_check, .run = to_each_run, .out = out, .in = in, .neighbors = true };
+	return (struct wm_call){ .check = to_each_check, .run = to_each_run, .out = out, .in = in, .count = wm_neighbors_count };
 }
 
 /* With counts as int, and places in bytes. */
