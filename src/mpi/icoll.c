@@ -41,7 +41,7 @@ static int port_open(struct MPI_ABI_Comm *comm, struct weft_port **ret_port)
 	return weft_port_open(&opts, ret_port);
 }
 
-/* Opened by the worker that needs it first: it is biased to that one. NULL: c has failed. */
+/* Opened by the thread that needs it first: it is biased to that one. NULL: c has failed. */
 static struct weft_port *later_port(struct wm_coll *c, struct MPI_ABI_Comm *comm)
 {
 	struct weft_port *port = atomic_load_explicit(&comm->later, memory_order_acquire);
@@ -193,6 +193,16 @@ int wm_icoll_start(struct MPI_ABI_Request *r)
 		r->active = false;
 	}
 	return wm_class(err);
+}
+
+void wm_icoll_help(struct MPI_ABI_Request *r)
+{
+	struct wm_icoll *ic = r->copy;
+
+	if (wm_later_take(&ic->job)) {
+		run(&ic->job);
+		end(&ic->job);
+	}
 }
 
 int wm_icoll_class(const struct MPI_ABI_Request *r)

@@ -1,7 +1,8 @@
 /* icoll.h - collectives that are not waited for in their call: nonblocking ones, and persistent ones, started again and again.
  *
- * The algorithms are the blocking ones (coll.h), run by a thread of the layer's own (later.h) whose end ends the request. So they go on
- * whatever the program does meanwhile, and so does the function of an operation that the program has made: in that thread.
+ * The algorithms are the blocking ones (coll.h), run by a thread of the layer's own (later.h), or by MPI_Wait or MPI_Waitall if that
+ * comes first; their end ends the request. So they go on whatever the program does meanwhile, and so does the function of an
+ * operation that the program has made: in that thread.
  * Their messages have a port of their own, comm->later, and their rounds a count: visits of other threads would make the port
  * of blocking collectives slower.
  *

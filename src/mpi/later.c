@@ -19,6 +19,7 @@ struct worker {
 
 	/* under lock */
 	struct wm_job *job;             /* NULL: none */
+	bool leave;
 	struct worker *next;            /* idle, or gone */
 };
 
@@ -32,7 +33,14 @@ static struct {
 	bool ending;
 } workers = { .lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER, .last = &workers.first };
 
-static struct wm_job *job_take_locked(void)
+static void give_locked(struct worker *w, struct wm_job *job)
+{
+	w->job = job;
+	job->of = w;
+}
+
+/* A job that found no thread; NULL: none. */
+static struct wm_job *left_take_locked(void)
 {
 	struct wm_job *job = workers.first;
 
@@ -44,23 +52,29 @@ static struct wm_job *job_take_locked(void)
 	return job;
 }
 
-/* Its job was run: it has another, or is idle, or is to leave (false). */
-static bool job_done(struct worker *w)
+/* It has no job any more: it gets another, or is idle, or is to leave. */
+static void without_job_locked(struct worker *w)
 {
-	bool stays;
+	struct wm_job *next = left_take_locked();
 
-	pthread_mutex_lock(&workers.lock);
-	w->job = job_take_locked();
-	stays = w->job || (!workers.ending && workers.idle_count < IDLE_MAX);
-	if (!stays) {
-		workers.staying--;
-	} else if (!w->job) {
+	w->job = NULL;
+	if (next) {
+		give_locked(w, next);
+	} else if (!workers.ending && workers.idle_count < IDLE_MAX) {
 		w->next = workers.idle;
 		workers.idle = w;
 		workers.idle_count++;
+	} else {
+		w->leave = true;
+		workers.staying--;
 	}
+}
+
+static void job_done(struct worker *w)
+{
+	pthread_mutex_lock(&workers.lock);
+	without_job_locked(w);
 	pthread_mutex_unlock(&workers.lock);
-	return stays;
 }
 
 /* The next job; NULL: it shall leave. */
@@ -69,10 +83,11 @@ static struct wm_job *job_wait(struct worker *w)
 	struct wm_job *job;
 
 	pthread_mutex_lock(&workers.lock);
-	while (!w->job && !workers.ending)
+	while (!w->job && !w->leave && !workers.ending)
 		pthread_cond_wait(&w->wake, &workers.lock);
 	job = w->job;
-	workers.staying -= !job;
+	if (job)
+		job->of = NULL;
 	pthread_mutex_unlock(&workers.lock);
 	return job;
 }
@@ -80,14 +95,12 @@ static struct wm_job *job_wait(struct worker *w)
 static void *work(void *arg)
 {
 	struct worker *w = arg;
-	struct wm_job *job = w->job;
-	bool stays;
+	struct wm_job *job;
 
-	while (job) {
+	while ((job = job_wait(w)) != NULL) {
 		job->run(job);
-		stays = job_done(w);
+		job_done(w);
 		job->end(job);
-		job = stays ? job_wait(w) : NULL;
 	}
 	pthread_mutex_lock(&workers.lock);
 	w->next = workers.gone;
@@ -136,8 +149,8 @@ static bool worker_new(struct wm_job *job)
 	if (!w)
 		return false;
 	pthread_cond_init(&w->wake, NULL);
-	w->job = job;
 	pthread_mutex_lock(&workers.lock);
+	give_locked(w, job);
 	r = thread_begin(w);            /* it cannot be gone before it is counted */
 	workers.count += r == 0;
 	workers.staying += r == 0;
@@ -158,7 +171,7 @@ static bool idle_give_locked(struct wm_job *job)
 		return false;
 	workers.idle = w->next;
 	workers.idle_count--;
-	w->job = job;
+	give_locked(w, job);
 	pthread_cond_signal(&w->wake);
 	return true;
 }
@@ -172,6 +185,7 @@ static int job_leave(struct wm_job *job)
 	given = idle_give_locked(job);  /* it may have become so meanwhile, and does not look again */
 	if (!given && workers.staying) {
 		given = true;
+		job->of = NULL;
 		job->next = NULL;
 		*workers.last = job;
 		workers.last = &job->next;
@@ -191,6 +205,21 @@ int wm_later(struct wm_job *job)
 		return 0;
 	join_gone();
 	return worker_new(job) ? 0 : job_leave(job);
+}
+
+bool wm_later_take(struct wm_job *job)
+{
+	struct worker *w;
+
+	pthread_mutex_lock(&workers.lock);
+	w = job->of;
+	if (w) {
+		job->of = NULL;
+		without_job_locked(w);
+		pthread_cond_signal(&w->wake);  /* it may be asleep again, and is to leave */
+	}
+	pthread_mutex_unlock(&workers.lock);
+	return w;
 }
 
 void wm_later_end(void)

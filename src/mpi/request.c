@@ -111,6 +111,8 @@ int wm_request_over(struct MPI_ABI_Request *r, weft_time until)
 	int err;
 
 	if (r->req) {
+		if (r->what == WM_COLL && until == WEFT_FOREVER)
+			wm_icoll_help(r);
 		err = weft_req_wait(&r->req, until, &r->done);
 		if (r->req)
 			return err == -EAGAIN || err == -ETIMEDOUT ? 0 : err;

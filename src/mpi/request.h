@@ -80,6 +80,7 @@ int wm_recv_start(struct MPI_ABI_Request *r);
 /* Likewise for a collective (icoll.c); the class of how it ended; and what its request owns. */
 struct wm_icoll;
 int wm_icoll_start(struct MPI_ABI_Request *r);
+void wm_icoll_help(struct MPI_ABI_Request *r);          /* for who is going to wait for it: does it here if it was not begun */
 int wm_icoll_class(const struct MPI_ABI_Request *r);
 void wm_icoll_free(struct wm_icoll *ic);
 

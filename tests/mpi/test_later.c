@@ -26,12 +26,30 @@ static sem_t over;
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg);
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg);
 
+static struct {                         /* a thread that does not begin before it is told so */
+	sem_t *gate;                    /* NULL: others begin at once */
+	void *(*start)(void *);
+	void *arg;
+} held;
+
+static void *begin_late(void *unused)
+{
+	(void)unused;
+	while (sem_wait(held.gate))
+		;
+	return held.start(held.arg);
+}
+
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg)
 {
 	if (made >= allowed)
 		return EAGAIN;
 	made++;
-	return __real_pthread_create(thread, attr, start, arg);
+	if (!held.gate)
+		return __real_pthread_create(thread, attr, start, arg);
+	held.start = start;
+	held.arg = arg;
+	return __real_pthread_create(thread, attr, begin_late, NULL);
 }
 
 static void run(struct wm_job *job)
@@ -79,9 +97,33 @@ static void none_at_all(struct job *jobs)
 	expect(wm_later(&jobs[0].job) == -ENOMEM && order == 0, "without any thread a job is refused");
 }
 
+/* The thread of the first job comes too late; it serves the next. */
+static void taken_back(struct job *jobs)
+{
+	int taken[3];
+	sem_t gate;
+
+	sem_init(&gate, 0, 0);
+	held.gate = &gate;
+	allowed = 1;
+	fill(jobs, NULL, NULL);
+	wm_later(&jobs[0].job);
+	taken[0] = wm_later_take(&jobs[0].job);
+	taken[1] = wm_later_take(&jobs[0].job);
+	sem_post(&gate);
+	wm_later(&jobs[1].job);
+	ends_wait(1);
+	taken[2] = wm_later_take(&jobs[1].job);
+	expect(taken[0] && !taken[1] && !taken[2] && order == 1 && made == 1, "a job that was not begun is taken back, once, and its thread serves another");
+	held.gate = NULL;
+	sem_destroy(&gate);
+	order = 0;
+}
+
 static void one_after_the_other(struct job *jobs)
 {
 	allowed = JOBS;
+	fill(jobs, NULL, NULL);
 	for (int i = 0; i < JOBS; i++) {
 		wm_later(&jobs[i].job);
 		ends_wait(1);
@@ -133,6 +175,7 @@ int main(void)
 
 	sem_init(&over, 0, 0);
 	none_at_all(jobs);
+	taken_back(jobs);
 	one_after_the_other(jobs);
 	too_few(jobs);
 	all_at_once(jobs);
