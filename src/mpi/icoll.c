@@ -44,7 +44,7 @@ static int port_open(struct MPI_ABI_Comm *comm, struct weft_port **ret_port)
 /* Opened by the thread that needs it first: it is biased to that one. NULL: c has failed. */
 static struct weft_port *later_port(struct wm_coll *c, struct MPI_ABI_Comm *comm)
 {
-	struct weft_port *port = atomic_load_explicit(&comm->later, memory_order_acquire);
+	struct weft_port *port = atomic_load_explicit(&comm->later, memory_order_acquire);      /* an open one: with the release below */
 	int r;
 
 	if (port)

@@ -13,27 +13,27 @@
 
 #define IDLE_MAX 16             /* workers kept: programs seldom have more collectives under way */
 
-struct worker {
+struct wm_worker {
 	pthread_t thread;
 	pthread_cond_t wake;            /* has a job, or shall leave */
 
 	/* under lock */
 	struct wm_job *job;             /* NULL: none */
 	bool leave;
-	struct worker *next;            /* idle, or gone */
+	struct wm_worker *next;            /* idle, or gone */
 };
 
 static struct {
 	pthread_mutex_t lock;           /* all of it */
 	pthread_cond_t left;            /* one is gone */
-	struct worker *idle, *gone;     /* gone: ends, to be joined */
+	struct wm_worker *idle, *gone;     /* gone: ends, to be joined */
 	int idle_count;
 	int count, staying;             /* not gone; of those, that will look for another job */
 	struct wm_job *first, **last;   /* jobs that found no thread */
 	bool ending;
 } workers = { .lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER, .last = &workers.first };
 
-static void give_locked(struct worker *w, struct wm_job *job)
+static void give_locked(struct wm_worker *w, struct wm_job *job)
 {
 	w->job = job;
 	job->of = w;
@@ -53,7 +53,7 @@ static struct wm_job *left_take_locked(void)
 }
 
 /* It has no job any more: it gets another, or is idle, or is to leave. */
-static void without_job_locked(struct worker *w)
+static void without_job_locked(struct wm_worker *w)
 {
 	struct wm_job *next = left_take_locked();
 
@@ -70,7 +70,7 @@ static void without_job_locked(struct worker *w)
 	}
 }
 
-static void job_done(struct worker *w)
+static void job_done(struct wm_worker *w)
 {
 	pthread_mutex_lock(&workers.lock);
 	without_job_locked(w);
@@ -78,7 +78,7 @@ static void job_done(struct worker *w)
 }
 
 /* The next job; NULL: it shall leave. */
-static struct wm_job *job_wait(struct worker *w)
+static struct wm_job *job_wait(struct wm_worker *w)
 {
 	struct wm_job *job;
 
@@ -94,7 +94,7 @@ static struct wm_job *job_wait(struct worker *w)
 
 static void *work(void *arg)
 {
-	struct worker *w = arg;
+	struct wm_worker *w = arg;
 	struct wm_job *job;
 
 	while ((job = job_wait(w)) != NULL) {
@@ -112,7 +112,7 @@ static void *work(void *arg)
 }
 
 /* The program's signals are for its own threads. */
-static int thread_begin(struct worker *w)
+static int thread_begin(struct wm_worker *w)
 {
 	sigset_t all, old;
 	int r;
@@ -126,7 +126,7 @@ static int thread_begin(struct worker *w)
 
 static void join_gone(void)
 {
-	struct worker *w, *gone;
+	struct wm_worker *w, *gone;
 
 	pthread_mutex_lock(&workers.lock);
 	gone = workers.gone;
@@ -143,7 +143,7 @@ static void join_gone(void)
 /* Whether there is one more, with the job. */
 static bool worker_new(struct wm_job *job)
 {
-	struct worker *w = calloc(1, sizeof(*w));
+	struct wm_worker *w = calloc(1, sizeof(*w));
 	int r;
 
 	if (!w)
@@ -165,7 +165,7 @@ static bool worker_new(struct wm_job *job)
 /* Whether one that is idle has the job now. */
 static bool idle_give_locked(struct wm_job *job)
 {
-	struct worker *w = workers.idle;
+	struct wm_worker *w = workers.idle;
 
 	if (!w)
 		return false;
@@ -209,7 +209,7 @@ int wm_later(struct wm_job *job)
 
 bool wm_later_take(struct wm_job *job)
 {
-	struct worker *w;
+	struct wm_worker *w;
 
 	pthread_mutex_lock(&workers.lock);
 	w = job->of;
@@ -226,7 +226,7 @@ void wm_later_end(void)
 {
 	pthread_mutex_lock(&workers.lock);
 	workers.ending = true;
-	for (struct worker *w = workers.idle; w; w = w->next)
+	for (struct wm_worker *w = workers.idle; w; w = w->next)
 		pthread_cond_signal(&w->wake);
 	workers.idle = NULL;
 	while (workers.count)

@@ -16,7 +16,7 @@ struct wm_job {
 
 	/* later.c's */
 	struct wm_job *next;
-	struct worker *of;                      /* has it in hand, and has not begun it; else NULL */
+	struct wm_worker *of;                   /* has it in hand, and has not begun it; else NULL */
 };
 
 /* Runs both in another thread. 0, or weft's answer if there is none at all to be had: then neither is called. */
