@@ -161,7 +161,7 @@ int wf_link_visit(const char *text, uint32_t rank, uint32_t *ret_process, uint32
 	if (r < 0)
 		return r;
 	if (url.kind == WF_URL_NET)
-		return weft_fail(-EOPNOTSUPP, "init join: joining a job of another host is not served yet");
+		return weft_fail(-EOPNOTSUPP, "init join: a job is joined at an agent of this host: let the host join it first (weft grow), or attach to what it offers (weft_job_attach)");
 	memcpy(sa.sun_path + (url.kind == WF_URL_NAME), url.path, strlen(url.path));
 	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (sock < 0)

@@ -38,7 +38,7 @@ struct wf_note {
 bool wf_link_offered(uint32_t *ret_base);
 
 /* [one thread] Comes to the agent at @url (url.h) by itself, for the place of @rank or, UINT32_MAX, any: from then on this process is offered a place as if it had been started by it. 0; -EINVAL: no url; -EACCES: refused;
- * -ECONNREFUSED: nobody is there; -EOPNOTSUPP: not from another host yet. */
+ * -ECONNREFUSED: nobody is there; -EOPNOTSUPP: it is of another host. */
 int wf_link_visit(const char *url, uint32_t rank, uint32_t *ret_process, uint32_t *ret_base, uint32_t *ret_count);
 
 /* [one thread] Joins with this process's board (@board_fd) and the descriptor that wakes it (@event_fd, an eventfd). The descriptors stay the
