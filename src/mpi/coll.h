@@ -25,7 +25,6 @@ struct wm_coll {                        /* one collective under way */
 	uint64_t tag;                   /* its round */
 	uint64_t local_tag;             /* of an intercommunicator's: the round of what it does in the local group */
 	struct weft_port *port;         /* for its messages: comm->coll, or comm->later (icoll.h) */
-	struct weft_port *local_port;   /* of an intercommunicator's: for those in the local group */
 	int err;                        /* the first failure, as weft answers; 0: none */
 };
 
@@ -63,10 +62,8 @@ static inline struct wm_coll wm_coll_begin(struct MPI_ABI_Comm *comm)
 
 	/* relaxed: members meet by messages; the number only has to be another one each time. */
 	c.tag = atomic_fetch_add_explicit(&comm->round, 1, memory_order_relaxed);
-	if (WM_UNLIKELY(comm->inter)) {
+	if (WM_UNLIKELY(comm->inter))
 		c.local_tag = atomic_fetch_add_explicit(&comm->local->round, 1, memory_order_relaxed);
-		c.local_port = comm->local->coll;
-	}
 	return c;
 }
 
@@ -170,7 +167,9 @@ int wm_check_blocks(const struct wm_blocks *b, int n);         /* of @n ranks */
 int wm_check_reduce(const struct MPI_ABI_Op *op, const void *in, struct wm_block out);
 int wm_coll_wrong(struct MPI_ABI_Comm *comm, const char *function, int class) __attribute__((cold));
 
-/* All arguments of a collective, as those of its function below: likewise. */
+/* All arguments of a collective, as those of its function below: likewise. Hidden: blocking calls
+ * go through them, and not through a table. */
+#pragma GCC visibility push(hidden)
 int wm_bcast_check(const struct MPI_ABI_Comm *comm, int root, struct wm_block b);
 int wm_gather_check(const struct MPI_ABI_Comm *comm, int root, struct wm_block mine, const struct wm_blocks *all);
 int wm_scatter_check(const struct MPI_ABI_Comm *comm, int root, const struct wm_blocks *all, struct wm_block mine);
@@ -181,6 +180,7 @@ int wm_allreduce_check(const struct MPI_ABI_Comm *comm, const struct MPI_ABI_Op 
 int wm_scan_check(const struct MPI_ABI_Comm *comm, const struct MPI_ABI_Op *op, const void *in, struct wm_block out, bool with_own);
 int wm_reduce_scatter_check(const struct MPI_ABI_Comm *comm, const struct MPI_ABI_Op *op, const void *in, const struct wm_blocks *out);
 int wm_neighbors_check(struct MPI_ABI_Comm *comm, const struct wm_blocks *send, bool each, const struct wm_blocks *recv);
+#pragma GCC visibility pop
 
 /* The collectives. MPI_IN_PLACE as the address of a block or of what is reduced means what it means to MPI. */
 void wm_barrier(struct wm_coll *c);

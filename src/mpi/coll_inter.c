@@ -9,7 +9,11 @@
 
 static struct wm_coll within(const struct wm_coll *c)
 {
-	return (struct wm_coll){ .comm = c->comm->local, .tag = c->local_tag, .port = c->local_port, .err = c->err };
+	struct MPI_ABI_Comm *local = c->comm->local;
+
+	return (struct wm_coll){
+		.comm = local, .tag = c->local_tag, .port = c->port == c->comm->coll ? local->coll : local->later, .err = c->err
+	};
 }
 
 void wm_inter_barrier(struct wm_coll *c)

@@ -81,7 +81,7 @@ static void run(struct wm_job *job)
 	}
 	c.port = later_port(&c, c.comm);
 	if (c.comm->inter)
-		c.local_port = later_port(&c, c.comm->local);
+		later_port(&c, c.comm->local);
 	if (!c.err)
 		ic->call.run(&c, &ic->call);
 	ic->class = wm_coll_class(&c);
