@@ -13,9 +13,11 @@
 #include <string.h>
 
 #include "comm.h"
+#include "later.h"
 
 #define TEXT 80                 /* of a context's name */
 #define DRAIN (10 * WEFT_S)     /* for sends that nobody waits for, before a port closes */
+#define LATER_WAIT 3            /* seconds: for collectives that nobody waits for, before MPI_Finalize ends the job */
 
 struct MPI_ABI_Comm wm_world = { .lock = PTHREAD_MUTEX_INITIALIZER }, wm_self = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -406,6 +408,9 @@ void wm_comms_close(void)
 	wm_attrs_delete(&wm_self.attrs, MPI_COMM_SELF);
 	wm_attrs_delete(&wm_world.attrs, MPI_COMM_WORLD);
 	wm_coll_barrier(&wm_world);     /* one that died is no reason to stay */
+	/* Its thread would go on at ports that are closed. */
+	if (!wm_later_end(LATER_WAIT))
+		weft_job_abort(1, "MPI_Finalize: a nonblocking collective has not ended, which not all of its communicator have begun");
 	until = weft_in(DRAIN);
 	close_late();
 	while ((c = list_take(&all.first)) != NULL)

@@ -10,7 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "later.h"
 #include "request.h"
 
 #define FINI_WAIT (60 * WEFT_S) /* for what is under way when a rank leaves */
@@ -191,7 +190,6 @@ int PMPI_Finalize(void)
 	PMPI_Buffer_flush();
 	wm_orphans_end();
 	wm_comms_close();
-	wm_later_end();
 	atomic_store_explicit(&life.state, ENDED, memory_order_release);
 	weft_fini(weft_in(FINI_WAIT));
 	return MPI_SUCCESS;

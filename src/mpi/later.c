@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "inner.h"
 #include "later.h"
@@ -222,15 +223,22 @@ bool wm_later_take(struct wm_job *job)
 	return w;
 }
 
-void wm_later_end(void)
+bool wm_later_end(int seconds)
 {
+	struct timespec until;
+	bool over;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += seconds;
 	pthread_mutex_lock(&workers.lock);
 	workers.ending = true;
 	for (struct wm_worker *w = workers.idle; w; w = w->next)
 		pthread_cond_signal(&w->wake);
 	workers.idle = NULL;
-	while (workers.count)
-		pthread_cond_wait(&workers.left, &workers.lock);
+	while (workers.count && pthread_cond_timedwait(&workers.left, &workers.lock, &until) == 0)
+		continue;
+	over = !workers.count;
 	pthread_mutex_unlock(&workers.lock);
 	join_gone();
+	return over;
 }

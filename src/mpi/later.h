@@ -25,6 +25,7 @@ int wm_later(struct wm_job *job);
 /* Whether nobody has begun it yet: then it is the caller's, who runs both. */
 bool wm_later_take(struct wm_job *job);
 
-void wm_later_end(void);        /* waits for the jobs that are left, and for the threads */
+/* Waits for the jobs that are left, and for the threads. False: some are not over after so many seconds. */
+bool wm_later_end(int seconds);
 
 #endif

@@ -1,5 +1,6 @@
 /* test_errors.c - error handlers of every kind, classes, codes and their words. Two ranks; fatal ones are asked for by tests/mpi/ends. */
 #include <string.h>
+#include <unistd.h>
 
 #include "mpitest.h"
 
@@ -224,6 +225,7 @@ static void unsupported(void)
 /* Each kills the job, so that only one can be asked for. */
 static int fatal(const char *what)
 {
+	static MPI_Request request;
 	int n, rank;
 	MPI_Comm dup;
 
@@ -234,6 +236,15 @@ static int fatal(const char *what)
 	if (!strcmp(what, "after")) {
 		MPI_Finalize();
 		return MPI_Comm_rank(MPI_COMM_WORLD, &n);
+	}
+	if (!strncmp(what, "pending", 7)) {
+		MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+		if (rank == 0 || !strcmp(what, "pending-both"))
+			MPI_Ibarrier(rank ? dup : MPI_COMM_WORLD, &request);
+		if (!strcmp(what, "pending-late"))
+			usleep(100000);         /* its thread waits by then */
+		MPI_Finalize();
+		return 0;
 	}
 	if (!strcmp(what, "abort"))
 		MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ABORT);

@@ -179,8 +179,7 @@ int main(void)
 	one_after_the_other(jobs);
 	too_few(jobs);
 	all_at_once(jobs);
-	wm_later_end();
-	expect(1, "the end comes when all threads are gone");
+	expect(wm_later_end(60), "the end comes when all threads are gone");
 	printf("1..%d\n", case_number);
 	return failed != 0;
 }
