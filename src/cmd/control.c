@@ -242,11 +242,12 @@ void talk_read(struct talk *t)
 bool talk_next(struct talk *t, enum control *ret_kind, struct wf_body *ret_body)
 {
 	size_t left = t->got_n - t->got_at;
-	uint8_t *at = t->got + t->got_at;
+	uint8_t *at;
 	uint32_t n;
 
 	if (left < HEAD)
 		return false;
+	at = t->got + t->got_at;
 	n = wf_get32(at);
 	if (n > CONTROL_BODY) {
 		t->broken = true;
