@@ -69,6 +69,10 @@ def address(i):
     return f"10.77.0.{i + 1}"
 
 
+def hardware(i):
+    return f"02:77:00:00:{i // 256:02x}:{i % 256:02x}"
+
+
 def in_host(i, *command):
     return ["ip", "netns", "exec", host(i), *command]
 
@@ -79,9 +83,17 @@ def add_host(i):
     must(ip("link", "set", "lo", "up", of=host(i)))
     must(ip("link", "add", "eth0", "netns", host(i), "type", "veth", "peer", "name", f"v{i}", "netns", MARK + "b"))
     must(ip("link", "set", f"v{i}", "master", "bridge0", "up", of=MARK + "b"))
+    must(ip("link", "set", "eth0", "address", hardware(i), of=host(i)))
     must(ip("addr", "add", f"{address(i)}/24", "dev", "eth0", of=host(i)))
     must(ip("addr", "add", f"fd77::{i + 1}/64", "dev", "eth0", "nodad", of=host(i)))
     must(ip("link", "set", "eth0", "up", of=host(i)))
+
+
+def introduce(hosts):
+    """All know all others' hardware addresses: what the kernel finds out itself it keeps for a thousand pairs, in all namespaces together."""
+    for i in range(hosts):
+        lines = "".join(f"neigh replace {address(j)} lladdr {hardware(j)} dev eth0 nud permanent\n" for j in range(hosts) if j != i)
+        must(subprocess.run(["ip", "-n", host(i), "-batch", "-"], input=lines, capture_output=True, text=True, check=False))
 
 
 def rig(hosts=HOSTS):
@@ -100,6 +112,8 @@ def rig(hosts=HOSTS):
             must(ip("link", "set", "bridge0", "up", of=MARK + "b"))
         for i in range(len(made) - 1, max(hosts, HOSTS)):
             add_host(i)
+        if hosts > 16:
+            introduce(hosts)
     except Skipped:
         unmake()
         raise
