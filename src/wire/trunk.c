@@ -336,14 +336,32 @@ void wf_trunks_turn(weft_time now)
 	wf_trunks_by(earliest);
 }
 
+/* Its farewell came, and that this is known here is not written yet: it waits for that. */
+static bool owes(struct wf_trunk *t)
+{
+	struct wf_remote *r = &t->remote;
+	bool any = false;
+
+	wf_lock(&t->lock);
+	for (struct wf_lane *lane = r->lanes; r->bye_in && lane < r->lanes + WF_LANES; lane++)
+		any |= lane->up && !lane->closing && (lane->ack_now || lane->active || lane->writing);
+	wf_unlock(&t->lock);
+	return any;
+}
+
 bool wf_trunks_close(bool begin)
 {
 	struct wf_trunk *t;
 	bool all = true;
 
 	for (uint32_t at = 0; (t = wf_trunk_next(&at)) != NULL;) {
-		if (atomic_load_explicit(&t->err, memory_order_relaxed))
+		if (atomic_load_explicit(&t->err, memory_order_relaxed)) {
+			if (owes(t)) {
+				all = false;
+				wf_trunk_turn(t);
+			}
 			continue;
+		}
 		if (begin) {
 			wf_lock(&t->lock);
 			wf_remote_close(&t->remote, wf_now());
