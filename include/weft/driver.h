@@ -225,7 +225,7 @@ struct weft_driver {
 	/* [poll] Makes progress and calls up, for @budget events or so; returns how many there were. <0: the rail is of no use any more. */
 	int (*poll)(void *rail, int budget, unsigned flags);
 
-	/* [any] A descriptor that is readable while poll would find something, once armed. Constant. Optional: see info.poll_ns. */
+	/* [any] A descriptor that is readable while poll would find something, once armed; after that until a poll that spins. Constant. Optional: see info.poll_ns. */
 	int (*wait_fd)(void *rail);
 
 	/* [poll] Before sleeping on wait_fd. 0: sleep; 1: poll first. Optional. */

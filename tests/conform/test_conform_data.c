@@ -249,7 +249,7 @@ TEST(a_reader_that_does_not_read_stops_the_writer_until_it_does)
 }
 
 /* @n bytes one by one, the receiver looking all the time. */
-static void spin(struct end *e, int n)
+static void look_for(struct end *e, int n, unsigned flags)
 {
 	weft_time late = weft_now() + 30 * WEFT_S;
 	struct side *to = e->other->side;
@@ -257,9 +257,14 @@ static void spin(struct end *e, int n)
 	while (n--) {
 		send_all(e, 1);
 		while (e->other->in < e->out && weft_now() < late)
-			CHECK(wf_rail_poll(to->rail, 64, WEFT_POLL_SPIN) >= 0);
+			CHECK(wf_rail_poll(to->rail, 64, flags) >= 0);
 	}
 	CHECK_EQ(e->other->in, e->out);
+}
+
+static void spin(struct end *e, int n)
+{
+	look_for(e, n, WEFT_POLL_SPIN);
 }
 
 /* A driver may look at a busy lane by other means than at the rest: what comes is heard all the same, also by who sleeps, and writing goes on. */
@@ -304,6 +309,35 @@ TEST(a_thread_that_spun_on_a_lane_can_sleep_and_others_are_heard)
 	e->expect = e->other->out;
 	PUMP_UNTIL(&a, &b, e->in == e->other->out && (e->other->writables > 0));
 	CHECK_EQ(e->wrong, 0);
+	side_close(&a);
+	side_close(&b);
+}
+
+/* One thread sleeps on the descriptor, armed, and others look now and then: it hears what comes after. */
+TEST(looks_that_do_not_spin_leave_the_descriptor_armed)
+{
+	struct side a, b;
+	struct end *e, *f;
+
+	pair_open(&a, &b);
+	if (b.rail->fd < 0) {
+		side_close(&a);
+		side_close(&b);
+		SKIP("no descriptor to sleep on");
+	}
+	e = cable(&a, &b, WEFT_LANE_HEAD);
+	f = cable(&a, &b, WEFT_LANE_HEAD);
+	for (int round = 0; round < 4; round++) {
+		spin(e, 100 * (round / 2));
+		while (wf_rail_arm(b.rail) == 1)
+			pump(&b, NULL);
+		look_for(e, 300, 0);
+		look_for(f, round % 2, 0);
+		look_for(e, 100 * (round % 2), 0);
+		send_byte(e);
+		CHECK_EQ(poll(&(struct pollfd){ .fd = b.rail->fd, .events = POLLIN }, 1, 2000), 1);
+		PUMP_UNTIL(&a, &b, e->other->in == e->out && f->other->in == f->out);
+	}
 	side_close(&a);
 	side_close(&b);
 }

@@ -2,7 +2,8 @@
  *
  * A thread that spins pays one system call per look: the hot lane's. epoll is asked every `stride` looks: the more often the hot lane alone
  * had something the larger, 1 as soon as another one had. A thread that does not spin gets an answer about all lanes.
- * A lane that stays hot leaves the epoll set (watch.c) until arm().
+ * A lane that stays hot leaves the epoll set (watch.c) until arm(). Only who spins takes it out: beside one who does not, another may sleep
+ * on the set, armed before.
  */
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -226,11 +227,11 @@ static int sweep(struct tcp_rail *rail, int budget, bool *ret_others)
 }
 
 /* Inside the hot lane. */
-static void look(struct tcp_rail *rail, int *events)
+static void look(struct tcp_rail *rail, int *events, bool spins)
 {
 	int before = *events;
 
-	if (wf_tcp_read(rail->hot, BYTES, events) && *events > before && ++rail->hits == TCP_HITS)
+	if (wf_tcp_read(rail->hot, BYTES, events) && *events > before && spins && ++rail->hits == TCP_HITS)
 		wf_tcp_unwatch(rail->hot.lane);
 }
 
@@ -247,7 +248,7 @@ int wf_tcp_poll(void *state, int budget, unsigned flags)
 	}
 	if (rail->hot.lane) {
 		if (enter(rail, rail->hot) && is(rail->hot.lane, TCP_UP))
-			look(rail, &n);
+			look(rail, &n, flags & WEFT_POLL_SPIN);
 		else
 			rail->hot.lane = NULL;
 		leave(rail);
