@@ -268,6 +268,20 @@ int run_signals(struct run *run, bool forwards, int *ret_signals)
 	return *ret_signals < 0 ? -1 : 0;
 }
 
+/* Signals of the terminal and to the launcher's group are the launcher's to forward, and the terminal is the launcher's to read. Without one a group of its own will do:
+ * the kernel shares out its cores by sessions first (autogroups), and there are kernels where a session waits for seconds while those of others are busy. */
+static void part(void)
+{
+	int terminal = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+	if (terminal < 0) {
+		setpgid(0, 0);
+		return;
+	}
+	close(terminal);
+	setsid();
+}
+
 pid_t run_agent(struct run *run, int signals, int *ret_control)
 {
 	int pair[2];
@@ -280,7 +294,7 @@ pid_t run_agent(struct run *run, int signals, int *ret_control)
 		close(pair[0]);
 		close(signals);
 		run->control = pair[1];
-		setsid();       /* signals of the terminal and to the launcher's group are the launcher's to forward */
+		part();
 		return 0;
 	}
 	close(pair[1]);

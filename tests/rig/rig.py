@@ -236,7 +236,7 @@ class Job:
         command = in_host(i, "setpriv", "--pdeathsig", "KILL", WEFT, "run", "--hosts", text, "--host", str(i), "--ports", str(PORTS),
                           "--key", self.path(f"key{i}"), *options, *program)
         with open(self.path(f"out{i}"), "wb") as out, open(self.path(f"err{i}"), "wb") as err:
-            return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True,
+            return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, process_group=0,
                                     env={**os.environ, **PATIENCE, "TMPDIR": self.path(f"tmp{i}"), **environment})
 
     def said(self, name):
