@@ -69,13 +69,19 @@ uint64_t wf_lines_hung_up(void)
 	return atomic_load_explicit(&hung_up, memory_order_relaxed);
 }
 
+/* Who never said a hello that holds, or was refused before it proved to be one of the job. A member whose lane is one too many goes as well before its handshake is done. */
+static bool stranger(const struct wf_line *l)
+{
+	return !l->mine && !l->trunk && l->shake && (l->shake->state == WF_HS_LISTENS || l->shake->state == WF_HS_REFUSED);
+}
+
 void wf_line_free(struct wf_line *l)
 {
 	wf_lock(&lines_lock);
 	if (wf_list_has(&l->all))
 		wf_list_del(&l->all);
 	wf_unlock(&lines_lock);
-	if (l->shake && !l->mine)
+	if (stranger(l))
 		atomic_fetch_add_explicit(&hung_up, 1, memory_order_relaxed);   /* a count */
 	shake_over(l);
 	wf_sealer_fini(&l->seal);
