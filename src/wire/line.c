@@ -22,6 +22,7 @@
 
 #define STRANGERS 1024u                         /* handshakes begun by others, at a time */
 #define SHAKE_TIME (5 * WEFT_S)
+#define LANDING_TIME (5 * WEFT_MS)
 #define AGAIN (WEFT_MS / 10)                      /* until who still writes is looked at again */
 
 static struct wf_lock lines_lock;
@@ -591,10 +592,13 @@ static int frames(struct wf_line *l, const struct wf_whole *w)
 	return r;
 }
 
-/* [reader] Where the body goes on; the driver is told by @need. Bytes nobody wants go by take(). */
+/* [reader] Where the body goes on; the driver is told by @need. Bytes nobody wants go by take().
+ * Another line may be in that landing: one of another rail, which another thread reads, leaves it soon. One of this rail leaves it when it gets more bytes or ends, and both
+ * are ours to read: then this line ends instead, and what it carried comes again by the next one. */
 static int body_goes(struct wf_line *l, struct weft_need *need)
 {
 	struct wf_trunk *t = l->trunk;
+	weft_time since = 0;
 	int n;
 
 	for (;;) {
@@ -603,7 +607,11 @@ static int body_goes(struct wf_line *l, struct weft_need *need)
 		wf_unlock(&t->lock);
 		if (n != -EAGAIN)
 			break;
-		sched_yield();          /* another line's thread is in that landing */
+		if (!since)
+			since = wf_now();
+		else if (wf_now() - since > LANDING_TIME)
+			return weft_fail(-EBUSY, "another lane does not leave the place of this one's bytes");
+		sched_yield();
 	}
 	if (n < 0)
 		return n;
