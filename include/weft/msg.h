@@ -73,6 +73,7 @@ struct __attribute__((aligned(16))) weft_op {   /* one transfer; weft does not c
 /**
  * weft_send - send @len bytes from port @from (NULL: my own) to @to; returns when @data is free again.
  * Returns 0; -ESRCH: @to is gone or never was; -ECONNRESET: its port closed, or its process died, under the operation;
+ * -EHOSTUNREACH: its host is not reached any more;
  * -ETIMEDOUT, -EAGAIN (WEFT_NOW): taken back (a receive too short for it may have ended with -EMSGSIZE
  * meanwhile); -EINVAL: WEFT_ANY_TAG, NULL with a length, nobody as peer; -EPROTO: the two ports speak different protocols; -EDEADLK in a callback.
  */
@@ -83,7 +84,7 @@ int weft_send(struct weft_port *from, weft_id to, uint64_t tag, const void *data
  * (or WEFT_ANY_TAG) into @cap bytes at @data.
  * Returns 0; -EMSGSIZE: longer than @cap (status.len tells), the message is still there;
  * -ESRCH: @from is gone or never was and has left nothing; -ECONNRESET: it ended while we waited, or
- * a process died whose message was being fetched (which is waited for whatever @until is);
+ * a process died whose message was being fetched (which is waited for whatever @until is); -EHOSTUNREACH: its host is not reached any more;
  * -ETIMEDOUT, -EAGAIN; -EPERM: not this thread's port; -EINVAL; -EDEADLK in a callback;
  * -ECANCELED: the port was closed.
  */

@@ -18,6 +18,7 @@ _Atomic uint32_t wf_ports_with_members;
 
 struct ending {
 	weft_id id, mask;               /* whoever is @id in these bits: one, or all of a process */
+	int err;                        /* of receives that named it */
 	bool broke;                     /* FRAGILE ports: their sends are to be taken back when no lock is held */
 };
 
@@ -50,7 +51,7 @@ static void end_named_locked(struct weft_port *p, const struct ending *x)
 		wf_unmatch(p, e);
 		p->told_wants -= r->told;
 		r->st.from = h.src;
-		wf_req_end_locked(r, weft_fail(-ECONNRESET, "the one it named has ended"));
+		wf_req_end_locked(r, weft_fail(x->err, x->err == -ECONNRESET ? "the one it named has ended" : "the one it named is not reached any more"));
 	}
 }
 
@@ -184,7 +185,7 @@ void wf_id_ended(weft_id id, bool watched)
 {
 	wf_publish_ended(id);
 	if (watched || atomic_load_explicit(&wf_ports_with_members, memory_order_relaxed))
-		ended((struct ending){ .id = id, .mask = UINT64_MAX });
+		ended((struct ending){ .id = id, .mask = UINT64_MAX, .err = -ECONNRESET });
 }
 
 /* @id, if it is a thread or a port of that process that is no more. */
@@ -263,7 +264,7 @@ bool wf_process_named(uint32_t process)
 	return x.named;
 }
 
-void wf_process_ended(uint32_t process)
+void wf_process_ended(uint32_t process, int err)
 {
-	ended((struct ending){ .id = (weft_id)process << 32, .mask = UINT64_MAX << 32 });
+	ended((struct ending){ .id = (weft_id)process << 32, .mask = UINT64_MAX << 32, .err = err });
 }

@@ -322,7 +322,7 @@ void wf_host_dead(uint32_t process)
 	wf_tickets_dead(process);
 	wf_pipes_dead(process);
 	wf_port_each(drop_broken, &process);
-	wf_process_ended(process);
+	wf_process_ended(process, -ECONNRESET);
 	wf_share_dead(process);
 	wf_bury_begin(process);
 	/* One it was about to wake may sleep on with a word that says awake. */

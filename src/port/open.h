@@ -23,7 +23,7 @@ bool wf_sends_pending(struct weft_port *p);
 /* [any] The thread, process or port @id has ended: receives that name it, members that were it. */
 void wf_id_ended(weft_id id, bool watched);
 
-void wf_process_ended(uint32_t process);        /* [listener] another process, and all that was in it */
+void wf_process_ended(uint32_t process, int err);       /* [listener] another process, and all that was in it: receives that name it end with @err */
 bool wf_process_named(uint32_t process);        /* [no lock] does a receive or a port wait for it, or one of it, in particular? */
 void wf_ids_look(uint32_t process);             /* [listener] ids of another process, which lives: its board tells which have ended */
 

@@ -122,10 +122,11 @@ static void let_go(struct wf_line *l)
 
 static void dead(struct wf_trunk *t, int err)
 {
-	atomic_store_explicit(&t->err, err ? err : -ECONNRESET, memory_order_release);
-	wf_log(WF_INFO, "process %s of another host: %s", t->name, strerror(err ? -err : ECONNRESET));
-	wf_process_ended(t->process);
-	wf_arrive_dead(t->process, -ECONNRESET);
+	err = err ? err : -ECONNRESET;
+	atomic_store_explicit(&t->err, err, memory_order_release);
+	wf_log(WF_INFO, "process %s of another host: %s", t->name, strerror(-err));
+	wf_process_ended(t->process, err);
+	wf_arrive_dead(t->process, err);
 }
 
 void wf_wire_joined(uint32_t process)
