@@ -4,7 +4,7 @@
  *                        \                                    ^
  *     trunk.c             +---> struct wf_remote: logic  -----+     one lock, acts carried out outside of it
  *                                    |       ^
- *     line.c                    line_out     line_in               a lane: handshake, then sealed records over a rail's lane
+ *     line.h                    line_out     line_in               a lane: handshake, then sealed records over a rail's lane
  *                                    v       |
  *     net/rail.h                rails, polled by who waits (rails.c)
  *
@@ -33,7 +33,7 @@
 
 struct wf_trunk;
 
-/* One lane, from its first byte on. Made and forgotten by rails.c and trunk.c; the rest is line.c's. */
+/* One lane, from its first byte on. Made and forgotten by rails.c and trunk.c; the rest is the lines' own (line.h). */
 struct wf_line {
 	struct wf_trunk *trunk;                 /* NULL: of a stranger, until he has proved who he is */
 	struct wf_rail *rail;
@@ -148,7 +148,7 @@ void wf_trunks_free(void);
 void wf_trunks_show(struct wf_roots *roots);            /* where they are, for who looks from outside */
 void wf_trunks_forget(void);                            /* [leaving] the table is empty */
 
-/* line.c */
+/* line.c, line_shake.c, line_out.c */
 struct wf_line *wf_line_new(struct wf_rail *rail);      /* NULL: no memory */
 void wf_line_free(struct wf_line *l);
 int wf_line_call(struct wf_line *l);                    /* its lane is up: begin the handshake */

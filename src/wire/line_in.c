@@ -1,0 +1,268 @@
+/* line_in.c - what a line reads: bytes become frames, told to the remote, and bodies, read to where they belong. See line.h.
+ *
+ * All of it in upcalls of the driver, from the one thread that polls the rail. A record of frames is opened where it lies and its acts are carried out before the next
+ * one is looked at; a body is read straight to where the remote wants it, and opened there.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "wire/line.h"
+
+#define LANDING_TIME (5 * WEFT_MS)
+
+/* What was read may have left something to do. */
+static void settle(struct wf_trunk *t)
+{
+	bool due, news;
+
+	wf_lock(&t->lock);
+	due = wf_remote_due(&t->remote, t->remote.now);
+	news = !due && wf_trunk_news_locked(t);
+	wf_unlock(&t->lock);
+	if (due)
+		wf_trunk_turn(t);
+	else if (news)
+		wf_trunks_by(atomic_load_explicit(&t->wake, memory_order_relaxed));
+}
+
+/* [reading, trunk.lock] What messages cost that were read is given back. */
+static void credit_locked(struct wf_trunk *t)
+{
+	wf_arrive_credit_locked(t, t->costs);
+	t->costs = 0;
+}
+
+/* [reader] The frames of a record, with its body if that is there: told to the remote, and done. */
+static int frames(struct wf_line *l, const struct wf_whole *w)
+{
+	struct wf_trunk *t = l->trunk;
+	weft_time now = wf_now();
+	struct wf_acts acts;
+	bool due, news = false;
+	int r;
+
+	wf_lock(&t->reading);
+	do {
+		acts.n = 0;
+		wf_lock(&t->lock);
+		if (t->costs)           /* of the last time: as long as it is little it can wait */
+			credit_locked(t);
+		r = 0;
+		if ((w->body_len && !w->body) || !wf_remote_record_brisk(&t->remote, l->of, w, now, &acts, false))
+			r = w->body ? -ECONNABORTED : wf_remote_record(&t->remote, l->of, w->frames, w->len, w->body_len, now, &acts);
+		due = wf_remote_due(&t->remote, now);
+		news |= wf_trunk_news_locked(t);                /* an acknowledgement, in a while; whoever asks has to tell it */
+		wf_unlock(&t->lock);
+		wf_trunk_do(t, &acts, l);
+		for (int i = 0; i < acts.n; i++)
+			t->stirred |= acts.a[i].kind != WF_ACT_MSG;
+	} while (r == 1);
+	if (wf_unlikely(t->stirred || t->costs > t->remote.conf.window / 8)) {
+		t->stirred = false;
+		wf_lock(&t->lock);
+		credit_locked(t);
+		due = wf_remote_due(&t->remote, now);
+		news |= wf_trunk_news_locked(t);
+		wf_unlock(&t->lock);
+	}
+	wf_unlock(&t->reading);
+	if (due)
+		wf_trunk_turn(t);
+	if (news)
+		wf_trunks_by(atomic_load_explicit(&t->wake, memory_order_relaxed));
+	return r;
+}
+
+/* [reader] Where the body goes on; the driver is told by @need. Bytes nobody wants go by wf_line_bytes.
+ * Another line may be in that landing: one of another rail, which another thread reads, leaves it soon. One of this rail leaves it when it gets more bytes or ends, and both
+ * are ours to read: then this line ends instead, and what it carried comes again by the next one. */
+static int body_goes(struct wf_line *l, struct weft_need *need)
+{
+	struct wf_trunk *t = l->trunk;
+	weft_time since = 0;
+	int n;
+
+	for (;;) {
+		wf_lock(&t->lock);
+		n = wf_remote_place(&t->remote, l->of, l->into, WEFT_NEED_PIECES);
+		wf_unlock(&t->lock);
+		if (n != -EAGAIN)
+			break;
+		if (!since)
+			since = wf_now();
+		else if (wf_now() - since > LANDING_TIME)
+			return weft_fail(-EBUSY, "another lane does not leave the place of this one's bytes");
+		sched_yield();
+	}
+	if (n < 0)
+		return n;
+	l->pieces = (uint32_t)n;
+	memcpy(need->piece, l->into, (size_t)n * sizeof(l->into[0]));
+	need->pieces = (uint32_t)n;
+	need->min = 0;
+	if (n == 0)
+		need->want = 1;
+	return 0;
+}
+
+void wf_line_body_came(struct wf_line *l, size_t n)
+{
+	l->pieces = 0;
+	wf_lock(&l->trunk->lock);
+	wf_remote_placed(&l->trunk->remote, l->of, (uint32_t)n);
+	wf_unlock(&l->trunk->lock);
+	l->body_left -= n;
+}
+
+/* [reader] All of the record is here, and the body at @body a message's: it need not be placed anywhere, but goes the way of the short ones. */
+static bool message_whole(struct wf_line *l, struct wf_whole *w, const uint8_t *body)
+{
+	struct wf_acts acts;
+	bool so;
+
+	w->body = body;
+	wf_lock(&l->trunk->lock);
+	so = wf_remote_record_brisk(&l->trunk->remote, l->of, w, 0, &acts, true);
+	wf_unlock(&l->trunk->lock);
+	if (!so)
+		w->body = NULL;
+	return so;
+}
+
+/* [reader] A record's beginning at @p: how many bytes it took; 0: not all of it is there; need.want says how much is. */
+static ssize_t record(struct wf_line *l, uint8_t *p, size_t n, struct weft_need *need)
+{
+	size_t length, body, end = wf_record_body_tail(l->open.end.mode);
+	long took = wf_opener_frames(&l->open, p, n, &length, &body);
+	struct wf_whole w;
+	int r;
+
+	if (took < 0)
+		return took;
+	if (took == 0) {
+		need->want = n < WF_RECORD_HEAD ? WF_RECORD_HEAD : WF_RECORD_HEAD + wf_get32(p) + wf_record_tail(l->open.end.mode);
+		return 0;
+	}
+	w = (struct wf_whole){ .frames = p + WF_RECORD_HEAD, .len = (uint32_t)length, .body_len = (uint32_t)body };
+	if (body && n - (size_t)took >= body + end && message_whole(l, &w, p + took)) {
+		r = wf_opener_piece(&l->open, p + took, p + took, body);
+		if (r == 0)
+			r = wf_opener_end(&l->open, p + took + body);
+		if (r == 0)
+			r = frames(l, &w);
+		return r < 0 ? r : took + (ssize_t)(body + end);
+	}
+	r = frames(l, &w);
+	if (r == 0 && body) {
+		l->stage = WF_LINE_BODY;
+		l->body_left = body;
+		r = body_goes(l, need);
+	}
+	return r < 0 ? r : took;
+}
+
+/* [reader] What is left of the body and cannot be placed: opened and forgotten. */
+static ssize_t body_dropped(struct wf_line *l, uint8_t *p, size_t n)
+{
+	size_t len = n < l->body_left ? n : l->body_left;
+	int r = wf_opener_piece(&l->open, p, p, len);
+
+	if (r < 0)
+		return r;
+	l->body_left -= len;
+	return (ssize_t)len;
+}
+
+/* [reader] The end of a body: does its tag hold? */
+static ssize_t tail(struct wf_line *l, const uint8_t *p, size_t n, struct weft_need *need)
+{
+	size_t len = wf_record_body_tail(l->open.end.mode);
+	struct wf_trunk *t = l->trunk;
+	struct wf_acts acts = { .n = 0 };
+	int r;
+
+	if (n < len) {
+		need->want = len;
+		return 0;
+	}
+	r = wf_opener_end(&l->open, p);
+	/* In one go, so that nobody else gets the message that is whole now: it is to be delivered before what follows it is read. */
+	wf_lock(&t->reading);
+	wf_lock(&t->lock);
+	wf_remote_body(&t->remote, l->of, r == 0, wf_now());
+	wf_remote_acts(&t->remote, wf_now(), &acts);
+	wf_unlock(&t->lock);
+	wf_trunk_do(t, &acts, l);
+	wf_unlock(&t->reading);
+	l->stage = WF_LINE_RECORDS;
+	settle(t);
+	return r < 0 ? r : (ssize_t)len;
+}
+
+/* [reader] All bytes of a body are there. */
+static int body_whole(struct wf_line *l)
+{
+	struct weft_need none;
+
+	l->stage = WF_LINE_TAIL;
+	return wf_record_body_tail(l->open.end.mode) ? 0 : (int)tail(l, NULL, 0, &none);
+}
+
+ssize_t wf_line_bytes(void *cookie, void *bytes, size_t len, struct weft_need *need)
+{
+	struct wf_line *l = cookie;
+	uint8_t *p = bytes;
+	size_t at = 0;
+
+	while (at < len && !need->pieces && !need->want) {
+		ssize_t n = 0;
+		int r = 0;
+
+		switch (l->stage) {
+		case WF_LINE_SHAKES:
+			n = (ssize_t)wf_handshake_input(l->shake, p + at, len - at);
+			r = wf_line_shake(l);
+			if (r == 0 && n == 0 && l->stage == WF_LINE_SHAKES)
+				return weft_fail(-EPROTO, "bytes before it was their turn");
+			break;
+		case WF_LINE_RECORDS:
+			n = record(l, p + at, len - at, need);
+			break;
+		case WF_LINE_BODY:
+			n = body_dropped(l, p + at, len - at);
+			if (n >= 0)
+				r = l->body_left ? body_goes(l, need) : body_whole(l);
+			break;
+		case WF_LINE_TAIL:
+			n = tail(l, p + at, len - at, need);
+			break;
+		case WF_LINE_OVER:
+			return -ECONNABORTED;
+		}
+		if (n < 0 || r < 0)
+			return n < 0 ? n : r;
+		at += (size_t)n;
+	}
+	return (ssize_t)at;
+}
+
+int wf_line_placed(void *cookie, size_t got, struct weft_need *need)
+{
+	struct wf_line *l = cookie;
+	size_t left = got;
+	int r = 0;
+
+	for (uint32_t i = 0; i < l->pieces && left && r == 0; i++) {
+		size_t n = l->into[i].iov_len < left ? l->into[i].iov_len : left;
+
+		r = wf_opener_piece(&l->open, l->into[i].iov_base, l->into[i].iov_base, n);
+		left -= n;
+	}
+	wf_line_body_came(l, got);
+	if (r < 0)
+		return r;
+	return l->body_left ? body_goes(l, need) : body_whole(l);
+}

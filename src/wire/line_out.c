@@ -1,0 +1,249 @@
+/* line_out.c - what a line writes: records, sealed piece by piece. See line.h.
+ *
+ * Whoever has something to write tries `writing`; who does not get it leaves a mark, and the one at it looks again. A record is sealed into one list of
+ * pieces and sent until the rail takes no more; then the rail's writable goes on.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "wire/line.h"
+
+#define SEALED_BODY (128u << 10)                /* of a body are encrypted at a time */
+#define SEALED_ROOM (WF_WIRE_SMALL + SEALED_BODY + WF_RECORD_HEAD + 2 * WF_AEAD_TAG)
+
+bool wf_line_say_locked(struct wf_line *l)
+{
+	while (l->said_at < l->said_n) {
+		struct iovec v = { l->said + l->said_at, l->said_n - l->said_at };
+		ssize_t n = wf_lane_send(l->rail, l->lane, &(struct weft_out){ .piece = &v, .pieces = 1 });
+
+		if (n <= 0)
+			return false;
+		l->said_at += (uint32_t)n;
+	}
+	return true;
+}
+
+static void piece_add(struct wf_line *l, const void *base, size_t len)
+{
+	if (len)
+		l->iov[l->iovs++] = (struct iovec){ (void *)(uintptr_t)base, len };
+}
+
+/* [writing] The frames, sealed. */
+static int seal_small(struct wf_line *l, uint8_t **to)
+{
+	struct wf_fill *f = &l->fill;
+	bool full = l->seal.end.mode == WF_MODE_FULL, flat = f->small_len <= sizeof(l->flat) - WF_RECORD_HEAD - WF_AEAD_TAG;
+	int r;
+
+	/* In one piece, if they are few: copying them costs less than the pieces do in the kernel. */
+	if (full || flat) {
+		uint8_t *at = full ? *to : l->flat;
+		long n = wf_sealer_frames(&l->seal, f->small, f->nsmall, f->body_len, at);
+
+		if (n < 0)
+			return (int)n;
+		piece_add(l, at, (size_t)n);
+		*to += full ? n : 0;
+		return 0;
+	}
+	r = wf_sealer_begin(&l->seal, f->small_len, f->body_len, l->head);
+	piece_add(l, l->head, WF_RECORD_HEAD);
+	for (int i = 0; i < f->nsmall && r == 0; i++) {
+		r = wf_sealer_piece(&l->seal, NULL, f->small[i].iov_base, f->small[i].iov_len);
+		piece_add(l, f->small[i].iov_base, f->small[i].iov_len);
+	}
+	if (r == 0)
+		r = wf_sealer_end(&l->seal, l->tails[0]);
+	piece_add(l, l->tails[0], wf_record_tail(l->seal.end.mode));
+	return r;
+}
+
+/* [writing] As much of the body as fits this round. */
+static int seal_body(struct wf_line *l, uint8_t **to)
+{
+	struct wf_fill *f = &l->fill;
+	bool full = l->seal.end.mode == WF_MODE_FULL;
+	uint32_t room = full ? SEALED_BODY : UINT32_MAX;
+	int r = 0;
+
+	while (r == 0 && l->body_sent < f->body_len && room && l->iovs < 48) {
+		struct iovec v[8];
+		int n = wf_fill_body(&l->trunk->remote, f, l->body_sent, v, 8);
+
+		if (n <= 0)
+			return -EIO;
+		for (int i = 0; i < n && r == 0 && room && l->body_sent < f->body_len; i++) {
+			size_t len = v[i].iov_len < room ? v[i].iov_len : room;
+
+			len = len < f->body_len - l->body_sent ? len : f->body_len - l->body_sent;
+			r = wf_sealer_piece(&l->seal, full ? *to : NULL, v[i].iov_base, len);
+			piece_add(l, full ? *to : v[i].iov_base, len);
+			*to += full ? len : 0;
+			room -= full ? (uint32_t)len : 0;
+			l->body_sent += (uint32_t)len;
+		}
+	}
+	if (r == 0 && l->body_sent == f->body_len) {
+		r = wf_sealer_end(&l->seal, l->tails[1]);
+		piece_add(l, l->tails[1], wf_record_body_tail(l->seal.end.mode));
+	}
+	return r;
+}
+
+/* [writing] The record in l->fill becomes pieces. 1, or an error. */
+static int seal_filled(struct wf_line *l)
+{
+	uint8_t *to;
+	int r;
+
+	if (l->seal.end.mode == WF_MODE_FULL && !l->sealed && !(l->sealed = malloc(SEALED_ROOM)))
+		return weft_fail(-ENOMEM, "no memory to encrypt");
+	l->body_sent = 0;
+	to = l->sealed;
+	r = seal_small(l, &to);
+	if (r == 0 && l->fill.body_len)
+		r = seal_body(l, &to);
+	return r < 0 ? r : 1;
+}
+
+/* [writing] The next pieces to send, if there is something: 1, 0 or an error. */
+static int gather_locked(struct wf_line *l)
+{
+	struct wf_rsend *keep = NULL;
+	weft_time now;
+	uint8_t *to;
+	int r;
+
+	l->iovs = l->iov_at = 0;
+	if (l->filled && l->body_sent < l->fill.body_len) {
+		to = l->sealed;
+		r = seal_body(l, &to);
+		return r < 0 ? r : 1;
+	}
+	now = wf_now();
+	wf_lock(&l->trunk->lock);
+	if (l->filled) {
+		if (l->fill.send && wf_remote_keep(l->fill.send))
+			keep = l->fill.send;
+		wf_remote_wrote(&l->trunk->remote, l->of, now);
+	}
+	l->filled = wf_remote_fill(&l->trunk->remote, l->of, &l->fill, now) == 1;
+	wf_unlock(&l->trunk->lock);
+	if (keep)
+		wf_depart_written(l->trunk, keep);
+	return l->filled ? seal_filled(l) : 0;
+}
+
+/* [writing] 0: all is written; -EAGAIN: the rail takes no more now; else the line is over. */
+static int write_locked(struct wf_line *l)
+{
+	if (!wf_line_say_locked(l))
+		return -EAGAIN;
+	if (!l->of)
+		return 0;
+	for (;;) {
+		struct weft_out out;
+		ssize_t n;
+
+		if (l->iov_at == l->iovs) {
+			int r = gather_locked(l);
+
+			if (r <= 0)
+				return r;
+		}
+		out = (struct weft_out){ .piece = l->iov + l->iov_at, .pieces = l->iovs - l->iov_at };
+		if (out.pieces > l->rail->info.pieces)
+			out.pieces = l->rail->info.pieces;
+		n = wf_lane_send(l->rail, l->lane, &out);
+		if (n < 0)
+			return (int)n;
+		while (n > 0 && (size_t)n >= l->iov[l->iov_at].iov_len)
+			n -= (ssize_t)l->iov[l->iov_at++].iov_len;
+		if (n > 0) {
+			l->iov[l->iov_at].iov_base = (char *)l->iov[l->iov_at].iov_base + n;
+			l->iov[l->iov_at].iov_len -= (size_t)n;
+		}
+	}
+}
+
+void wf_line_write(struct wf_line *l)
+{
+	int r = 0;
+
+	do {
+		/* seq_cst: either who writes finds the mark behind his unlock, or we get the lock. */
+		atomic_store(&l->wanted, 1);
+		if (!wf_trylock(&l->writing))
+			return;
+		atomic_store(&l->wanted, 0);
+		if (!atomic_load_explicit(&l->down, memory_order_acquire))
+			r = write_locked(l);
+		wf_unlock(&l->writing);
+		atomic_thread_fence(memory_order_seq_cst);
+	} while (atomic_load(&l->wanted) && r >= 0);
+	if (r < 0 && r != -EAGAIN)
+		wf_line_end(l);
+}
+
+bool wf_line_take_locked(struct wf_line *l, weft_time now)
+{
+	if (!wf_trylock(&l->writing))
+		return false;
+	if (!atomic_load_explicit(&l->down, memory_order_acquire) && l->of && l->said_at == l->said_n && l->iov_at == l->iovs && !l->filled) {
+		l->iovs = l->iov_at = 0;
+		l->flat_n = wf_remote_fill_flat(&l->trunk->remote, l->of, l->flat + WF_RECORD_HEAD, sizeof(l->flat) - WF_RECORD_HEAD - WF_AEAD_TAG, now, &l->more);
+		if (l->flat_n)
+			return true;
+		l->filled = wf_remote_fill(&l->trunk->remote, l->of, &l->fill, now) == 1;
+		if (l->filled)
+			return true;
+	}
+	wf_unlock(&l->writing);
+	return false;
+}
+
+/* [writing] The record that lies flat, sealed where it lies and sent. As write_locked. */
+static int send_flat_locked(struct wf_line *l)
+{
+	struct iovec frames = { l->flat + WF_RECORD_HEAD, l->flat_n };
+	long n = wf_sealer_frames(&l->seal, &frames, 1, 0, l->flat);
+	ssize_t sent;
+
+	l->flat_n = 0;
+	if (n < 0)
+		return (int)n;
+	l->iov[0] = (struct iovec){ l->flat, (size_t)n };
+	l->iovs = 1;
+	sent = wf_lane_send(l->rail, l->lane, &(struct weft_out){ .piece = l->iov, .pieces = 1 });
+	if (sent == n && !l->more) {
+		l->iovs = 0;
+		return 0;
+	}
+	if (sent < 0)
+		return (int)sent;
+	l->iov[0] = (struct iovec){ l->flat + sent, (size_t)(n - sent) };
+	l->iov_at = sent == n;
+	return write_locked(l);
+}
+
+void wf_line_taken(struct wf_line *l)
+{
+	int r;
+
+	if (l->flat_n) {
+		r = send_flat_locked(l);
+	} else {
+		r = seal_filled(l);
+		if (r > 0)
+			r = write_locked(l);
+	}
+	wf_unlock(&l->writing);
+	atomic_thread_fence(memory_order_seq_cst);      /* as in wf_line_write */
+	if (r < 0 && r != -EAGAIN)
+		wf_line_end(l);
+	else if (atomic_load(&l->wanted) && r >= 0)
+		wf_line_write(l);
+}
