@@ -4,7 +4,9 @@
 
 #include <string.h>
 
+#include "base/tsan.h"
 #include "port/deliver.h"
+#include "port/listener.h"
 #include "port/way.h"
 
 struct outgoing {
@@ -61,5 +63,26 @@ static inline unsigned char *wf_outgoing_fill(struct wf_cell *c, const struct ou
 	}
 	return body;
 }
+
+/* A cell of this process's own is filled: shown, and who sleeps for it woken. */
+static inline void wf_publish_cell(struct weft_port *to, struct wf_cell *c, uint32_t pos)
+{
+	struct wf_parker *sleeper;
+
+	wf_user_releases(&to->ring);
+	wf_ring_publish(c, pos);
+	sleeper = wf_ring_sleeper(&to->ring);
+	if (wf_unlikely(sleeper != NULL))
+		wf_bell(to, sleeper);
+}
+
+/* From whom, to whom, what: all that is checked before anything happens. A buffer is under way after this. */
+int wf_outgoing_prepare(struct outgoing *o, struct weft_port *from, const struct weft_op *op);
+void wf_outgoing_undo(struct outgoing *o);              /* the send came to nothing: the buffer is its user's again, a copy goes home */
+
+bool wf_outgoing_may_eager(const struct outgoing *o, const struct weft_op *op);
+int wf_outgoing_eager(struct outgoing *o);              /* the eager ways: 0 done; -EAGAIN, -ENOBUFS: not this way now */
+int wf_outgoing_announce(struct outgoing *o, const struct weft_op *op, bool handle, struct weft_req **ret_req); /* the announced way. @handle: the caller keeps @ret_req */
+int wf_outgoing_start(struct outgoing *o, const struct weft_op *op, struct weft_req **ret_req);         /* whichever: WEFT_DONE, 0 (*ret_req if asked for), or an error: then nothing happened */
 
 #endif

@@ -1,4 +1,4 @@
-/* recv.c - receiving: at once if the message is there, else posted.
+/* recv.c - receiving: at once if the message is there, else posted (recv_post.c).
  *
  * A thread that blocks at its own port first compares what arrives with what it wants, without posting: nobody
  * else receives there. Before it sleeps, and at ports that several threads share, the receive is posted, so that whoever
@@ -11,30 +11,10 @@
 
 #include "base/clock.h"
 #include "base/shield.h"
-#include "base/tsan.h"
-#include "port/deliver.h"
 #include "port/lead.h"
-#include "port/listener.h"
 #include "port/op.h"
-#include "port/open.h"
-#include "port/request.h"
-#include "port/seek.h"
+#include "port/take.h"
 #include "port/wait.h"
-
-/* The source a native receive names, or 0. */
-static weft_id named(const struct weft_port *p, const void *want)
-{
-	struct wf_head h;
-
-	memcpy(&h, want, sizeof(h));
-	return p->proto || h.src == WEFT_ANY ? 0 : h.src;
-}
-
-/* A receive from anyone found nothing. */
-static int wary(struct weft_port *p)
-{
-	return wf_wary(p, atomic_load_explicit(&p->dead_told, memory_order_relaxed));
-}
 
 /* What is there now: 1 taken, 0 nothing, or an error. */
 static int take(struct weft_port *p, const void *want, const struct wf_target *t)
@@ -56,45 +36,6 @@ static int take(struct weft_port *p, const void *want, const struct wf_target *t
 	return r;
 }
 
-/* Posts @r if nothing is there: 0 posted; 1 or an error: over, nothing is posted. */
-static int post_locked(struct weft_port *p, struct weft_req *r, const void *want, struct wf_work *work,
-		       struct weft_req **ret_send)
-{
-	struct wf_target t = { .mem = &r->mem, .flags = r->flags, .head_out = r->head_out, .st = &r->st };
-	weft_id src;
-	int err;
-
-	if (p->closing)
-		return weft_fail(-ECANCELED, "the port is being closed");
-	if (atomic_load_explicit(&p->broken, memory_order_relaxed))
-		return weft_fail(-ECONNRESET, "a member of the port has ended");
-	err = wf_take_locked(p, want, &t, work, ret_send);
-	if (err)
-		return err;
-	src = named(p, want);
-	if (!src && (err = wary(p)) < 0)
-		return err;
-	if (src && wf_watch(src) < 0) {
-		/* What it published before it ended comes first. */
-		err = wf_take_locked(p, want, &t, work, ret_send);
-		return err ? err : weft_fail(-ESRCH, "nobody of that id lives, and it has left nothing");
-	}
-	if (r->expires && !atomic_load_explicit(&r->timer, memory_order_relaxed) && (err = wf_timer_add(r)) < 0)
-		return err;
-	r->where = WF_POSTED;
-	wf_user_releases(&p->ring);     /* another thread may write into our memory */
-	wf_add_want(p, want, &r->a.entry);
-	if (r->told) {
-		p->told_wants++;
-		wf_attend_locked(p);
-	}
-	if (wf_unlikely(p->clogs))
-		wf_seek_locked(p, want);
-	if (wf_unlikely(p->asks))
-		wf_hosts->seek_locked(p, want);
-	return 0;
-}
-
 /* A receive of one's own that ends with this call. */
 static int recv_posted(struct weft_port *p, const void *want, const struct wf_target *t, weft_time until)
 {
@@ -108,7 +49,7 @@ static int recv_posted(struct weft_port *p, const void *want, const struct wf_ta
 	r->flags = t->flags;
 	r->head_out = t->head_out;
 	wf_port_enter(p);
-	err = post_locked(p, r, want, &work, &send);
+	err = wf_post_locked(p, r, want, &work, &send);
 	wf_port_leave(p);
 	wf_work_do(p, &work);
 	if (err == 0) {
@@ -145,8 +86,8 @@ static int look_for(struct weft_port *p, const void *want, const struct wf_targe
 		r = take(p, want, t);
 		if (r)
 			return r;
-		if (first && named(p, want))
-			*ret_lived = wf_lives(named(p, want));
+		if (first && wf_named(p, want))
+			*ret_lived = wf_lives(wf_named(p, want));
 		/* What comes from another host and is large is to land where it is wanted: that has to be posted. */
 		if (until == WEFT_NOW || (p->shared && !wf_port_mine(p)) || !*ret_lived || (wf_hosts && t->mem->len > WF_BODY))
 			return 0;
@@ -177,7 +118,7 @@ static int recv_wait(struct weft_port *p, const void *want, const struct wf_targ
 	if (r)
 		return r < 0 ? r : 0;
 	if (until == WEFT_NOW && lived) {
-		r = named(p, want) || p->proto ? 0 : wary(p);
+		r = wf_named(p, want) || p->proto ? 0 : wf_wary_now(p);
 		return r < 0 ? r : wf_late(until);
 	}
 	r = recv_posted(p, want, t, until);
@@ -196,27 +137,6 @@ static inline int recv_prepare(struct weft_port **at, const char *call)
 		return wf_may_receive(*at);
 	*at = wf_self.port;
 	return 0;
-}
-
-/* The hot path: a thread at its own port, nothing posted, nothing unexpected, and the next cell is the message.
- * Inside the door. True: taken. */
-static inline __attribute__((always_inline)) bool take_hot_locked(struct weft_port *p, struct wf_reader *rd, struct wf_cell *c, const struct wf_head *want,
-				   void *data, size_t cap, struct weft_status *ret_st)
-{
-	struct wf_cell_words w;
-
-	if (wf_unlikely(!wf_cell_hot(rd, c, &w) || !wf_matches(want, w.src, w.tag) || w.len > cap))
-		return false;
-	wf_user_acquires(&p->ring);
-	wf_copy_small(data, c->body, w.len);
-	if (ret_st)
-		*ret_st = (struct weft_status){ .from = w.src, .tag = w.tag, .len = w.len, .index = w.index };
-	p->received++;
-	p->received_bytes += w.len;
-	p->copies++;
-	rd->arena_last = false;
-	wf_ring_advance(rd);
-	return true;
 }
 
 /* The same for what another process put into its arena. */
@@ -298,12 +218,6 @@ static inline __attribute__((always_inline)) struct wf_cell *next_hot_locked(str
 	return NULL;
 }
 
-/* [inside] A port of a context: asked here, as who closes or breaks it ends what is posted then, and nothing after. */
-static inline bool usable_locked(const struct weft_port *p)
-{
-	return !p->closing && !atomic_load_explicit(&p->broken, memory_order_relaxed);
-}
-
 /* True: taken. False: not this way; nothing has changed. @own: at this thread's own port. */
 static inline __attribute__((always_inline)) bool recv_hot(struct weft_port *p, bool own, const struct wf_head *want, void *data, size_t cap,
 							   weft_time until, struct weft_status *ret_st)
@@ -315,28 +229,14 @@ static inline __attribute__((always_inline)) bool recv_hot(struct weft_port *p, 
 	wf_port_enter_hot(p, own);
 	if (own)
 		wf_cool_locked();
-	if (wf_likely(!(p->native.wants | p->native.arrivals) && (own || usable_locked(p)))) {
+	if (wf_likely(!(p->native.wants | p->native.arrivals) && (own || wf_usable_locked(p)))) {
 		c = next_hot_locked(p, own, until, &rd);
-		taken = c && (take_hot_locked(p, rd, c, want, data, cap, ret_st) ||
+		taken = c && (wf_take_hot_locked(p, rd, c, want, data, cap, ret_st) ||
 			      (rd->starved && take_arena_locked(p, rd, c, want, data, cap, ret_st)));
 	}
 	wf_port_leave_hot(p, own);
 	return taken;
 }
-
-/* A receive at a context's port from a member, or from anyone, that the hot path can try; then @src is an id, or WEFT_ANY. */
-static inline bool recv_hot_at(const struct weft_port *p, weft_id from, weft_id *ret_src)
-{
-	if (p->proto || !p->members)
-		return false;
-	if (from == WEFT_ANY)
-		return true;
-	if (from >> 32 != UINT64_C(0xfff) << 20 || (uint32_t)from >= p->members->count)
-		return false;
-	*ret_src = atomic_load_explicit(&p->members->ids[(uint32_t)from], memory_order_relaxed);
-	return !(*ret_src & WF_MEMBER_GONE);
-}
-
 
 WF_SLOW static int recv_slow(struct weft_port *at, weft_id from, struct wf_head want, void *data, size_t cap, weft_time until,
 			     struct weft_status *ret_st)
@@ -375,7 +275,7 @@ static inline __attribute__((always_inline)) int recv_at(struct weft_port *at, b
 		return r;
 	if (wf_unlikely(!data && cap))
 		return weft_fail(-EINVAL, "data is NULL with a length");
-	if (wf_likely(own ? from && (from >> 52 != 0xfff || from == WEFT_ANY) : recv_hot_at(at, from, &want.src)) &&
+	if (wf_likely(own ? from && (from >> 52 != 0xfff || from == WEFT_ANY) : wf_recv_hot_at(at, from, &want.src)) &&
 	    recv_hot(at, own, &want, data, cap, until, ret_st))
 		return 0;
 	return recv_slow(at, from, want, data, cap, until, ret_st);
@@ -469,336 +369,4 @@ int weft_buf_recv(struct weft_port *at, weft_id from, uint64_t tag, weft_time un
 	    recv_buf_hot(at, &want, until, ret_buf, ret_st))
 		return 0;
 	return recv_buf_slow(at, from, tag, until, ret_buf, ret_st);
-}
-
-/* A message that a probe took, to the memory of @op. */
-static int take_msg(struct wf_arrival *a, const struct wf_target *t)
-{
-	struct weft_port *p = a->at;
-	struct weft_req *send;
-	bool last;
-	int r;
-
-	wf_port_enter(p);
-	r = wf_take_arrival_locked(p, a, t, &send);
-	wf_port_leave(p);
-	if (r == 1 && send) {
-		r = wf_copy_send(p, send, t);
-		r = r < 0 ? r : 1;
-	}
-	if (r < 0 && r != -EINVAL && !(r == -EMSGSIZE && t->flags & WEFT_TRUNCATE))
-		return r;               /* it is still there */
-	wf_port_enter(p);
-	last = --p->taken == 0 && !p->open;
-	wf_port_leave(p);
-	if (last)
-		wf_port_finish(p);
-	return r;
-}
-
-/* It is over on the spot: told if it asked for that, else the answer. */
-static int over_at_once(struct weft_req *r, const struct weft_op *op, int err, struct weft_req **ret_req,
-			struct weft_status *ret_st)
-{
-	bool taken = err == 0 || (err == -EMSGSIZE && op->flags & WEFT_TRUNCATE);
-
-	r->st.err = err;
-	if ((op->done || op->queue) && (taken || (err == -EMSGSIZE && !op->msg))) {
-		if (ret_req)
-			*ret_req = r;
-		struct weft_port *at = r->at;   /* r may be gone when we leave */
-
-		wf_port_enter(at);
-		wf_req_end_locked(r, err);
-		wf_port_leave(at);
-		return 0;
-	}
-	if (ret_st && (taken || err == -EMSGSIZE))
-		*ret_st = r->st;
-	else if (taken && r->st.buf)
-		wf_buf_release(r->st.buf);
-	if (ret_req && err == 0)
-		*ret_req = NULL;
-	wf_req_unobserve(r);
-	return err < 0 ? err : WEFT_DONE;
-}
-
-/* @send, of another process, is @r's: it is fetched by and by, and nobody waits for that here. */
-static void fetch(struct weft_port *p, struct weft_req *r, struct weft_req *send)
-{
-	r->where = WF_COPYING;          /* taken, and nobody else knows of @r yet */
-	r->partner = send;
-	if (send->a.kind == WF_FAR)
-		wf_far_start(p, r);
-	else
-		wf_hosts->fetch(p, r);
-}
-
-static int start_recv(struct weft_port *p, const struct weft_op *op, struct weft_req *r, struct weft_req **ret_req,
-		      struct weft_status *ret_st)
-{
-	struct wf_target t = { .mem = &r->mem, .flags = r->flags, .head_out = r->head_out, .st = &r->st };
-	unsigned char want[WEFT_MATCH_HEAD_MAX];
-	struct wf_work work = { NULL };
-	struct weft_req *send = NULL;
-	int err;
-
-	if (op->msg) {
-		err = take_msg((struct wf_arrival *)(void *)op->msg, &t);
-		return over_at_once(r, op, err == 1 ? 0 : err, ret_req, ret_st);
-	}
-	err = wf_want_of(p, op, want);
-	if (err < 0) {
-		wf_req_unobserve(r);
-		return err;
-	}
-	if (ret_req)
-		*ret_req = r;           /* it may be over, and told, as soon as the lock is free */
-	wf_port_enter(p);
-	err = post_locked(p, r, want, &work, &send);
-	wf_port_leave(p);
-	if (work.copies)
-		wf_work_do(p, &work);
-	if (err == 0)
-		return 0;
-	if (err == 1 && send && (send->a.kind == WF_FAR || send->a.kind == WF_WIRED)) {
-		fetch(p, r, send);
-		return 0;
-	}
-	if (err == 1)
-		err = send ? wf_copy_send(p, send, &t) : 0;
-	return over_at_once(r, op, err, ret_req, ret_st);
-}
-
-/* A repeating receive takes what is there already, then stays. Each message is told on its own. */
-static int start_repeat(struct weft_port *p, const struct weft_op *op, struct weft_req *r, struct weft_req **ret_req)
-{
-	int err = wf_want_of(p, op, r->a.entry.head);
-
-	if (err < 0) {
-		wf_req_unobserve(r);
-		return err;
-	}
-	if (ret_req)
-		*ret_req = r;
-	r->where = WF_TELLING;          /* not posted: wf_recv_again does that */
-	wf_recv_again(r);
-	return 0;
-}
-
-/* [inside] Posts a receive of plain memory with a handle: nothing is there for it. NULL: no memory, or the one it
- * names is gone. */
-static inline __attribute__((always_inline)) struct weft_req *post_plain_locked(struct weft_port *p, const struct weft_op *op, const struct wf_head *want)
-{
-	struct weft_req *r;
-
-	if (want->src != WEFT_ANY ? wf_unlikely(wf_watch(want->src) < 0) : wf_unlikely(p->flags & WEFT_PORT_WARY))
-		return NULL;
-	r = wf_slab_get(WF_SLAB_REQ);
-	if (wf_unlikely(!r))
-		return NULL;
-	atomic_store_explicit(&r->over, 0, memory_order_relaxed);       /* nobody else knows it yet */
-	r->what = WF_RECV;
-	r->at = p;
-	r->mem = wf_mem_plain(op->data, op->len);
-	r->flags = op->flags;
-	r->st = (struct weft_status){ .index = WEFT_NOBODY, .user = op->user };
-	r->where = WF_POSTED;
-	wf_user_releases(&p->ring);     /* another thread may write into our memory */
-	wf_native_match_add_want(&p->native, want, &r->a.entry);
-	if (wf_unlikely(p->clogs))
-		wf_seek_locked(p, r->a.entry.head);
-	if (wf_unlikely(p->asks))
-		wf_hosts->seek_locked(p, want);
-	return r;
-}
-
-/* The hot path: plain memory, a handle. What has arrived goes to the receives posted before, the first cell they do not take is compared with this
- * one. (Posting without that look, where others wait already, was slower: the work is then all left for the wait.) WEFT_DONE: that was it; 0: posted;
- * -EINTR: not this way. */
-static inline __attribute__((always_inline)) int post_hot(struct weft_port *p, bool own, const struct weft_op *op, struct weft_req **ret_req,
-							  struct weft_status *ret_st)
-{
-	struct wf_head want = { .src = op->peer, .tag = op->tag, .ignore = op->tag == WEFT_ANY_TAG ? UINT64_MAX : op->ignore };
-	struct weft_req *r = NULL;
-	struct wf_reader *rd;
-	struct wf_cell *c;
-	bool taken = false;
-
-	if (wf_unlikely(p->limit || (own ? !op->peer || (op->peer >> 52 == 0xfff && op->peer != WEFT_ANY) : !recv_hot_at(p, op->peer, &want.src))))
-		return -EINTR;
-	wf_port_enter_hot(p, own);
-	if (wf_likely(!p->native.arrivals && !wf_ring_spilled(&p->ring) && (own || usable_locked(p)))) {
-		while ((c = wf_port_next_locked(p, &rd)) != NULL) {
-			if (!p->native.wants) {
-				taken = take_hot_locked(p, rd, c, &want, op->data, op->len, ret_st);
-				break;
-			}
-			wf_user_acquires(&p->ring);
-			if (!wf_arrive_hot_locked(p, rd, c))
-				break;
-			wf_ring_advance(rd);
-		}
-		if (!c)
-			r = post_plain_locked(p, op, &want);
-	}
-	wf_port_leave_hot(p, own);
-	if (!taken && !r)
-		return -EINTR;
-	*ret_req = r;
-	return taken ? WEFT_DONE : 0;
-}
-
-WF_SLOW static int recv_post_slow(struct weft_port *at, const struct weft_op *theirs, struct weft_req **ret_req,
-				  struct weft_status *ret_st)
-{
-	struct weft_req *r, *old = ret_req ? *ret_req : NULL;
-	struct weft_op op;
-	struct wf_mem mem;
-	int err = wf_op_read_recv(at, theirs, &op);
-
-	if (err == 0 && !op.msg)
-		err = wf_may_receive(at);
-	if (err == 0)
-		err = wf_mem_of(&op, &mem);
-	if (err < 0)
-		return err;
-	if (op.msg)
-		at = ((struct wf_arrival *)(void *)op.msg)->at;
-	r = wf_req_new(WF_RECV);
-	if (!r)
-		return -ENOMEM;
-	r->at = at;
-	r->mem = mem;
-	r->head_out = op.head;
-	err = wf_req_observe(r, &op, ret_req != NULL, at);
-	if (err < 0) {
-		wf_req_put(r);
-		return err;
-	}
-	err = op.flags & WEFT_REPEAT ? start_repeat(at, &op, r, ret_req) : start_recv(at, &op, r, ret_req, ret_st);
-	if (err < 0 && ret_req)
-		*ret_req = old;         /* untouched on error */
-	return err;
-}
-
-static __attribute__((noinline)) int post_there(struct weft_port *at, const struct weft_op *theirs, struct weft_req **ret_req, struct weft_status *ret_st)
-{
-	int r = wf_enter();
-
-	if (wf_unlikely(r < 0))
-		return r;
-	if (wf_likely(ret_req && wf_op_plain(theirs, WEFT_TRUNCATE)) && wf_may_receive(at) == 0) {
-		r = post_hot(at, false, theirs, ret_req, ret_st);
-		if (wf_likely(r != -EINTR))
-			return r;
-	}
-	return recv_post_slow(at, theirs, ret_req, ret_st);
-}
-
-int weft_recv_post(struct weft_port *at, const struct weft_op *theirs, struct weft_req **ret_req, struct weft_status *ret_st)
-{
-	int r;
-
-	if (at)
-		return post_there(at, theirs, ret_req, ret_st);
-	r = wf_enter();
-	if (wf_unlikely(r < 0))
-		return r;
-	if (wf_likely(ret_req && wf_op_plain(theirs, WEFT_TRUNCATE))) {
-		r = post_hot(wf_self.port, true, theirs, ret_req, ret_st);
-		if (wf_likely(r != -EINTR))
-			return r;
-	}
-	return recv_post_slow(wf_self.port, theirs, ret_req, ret_st);
-}
-
-/* A message went to @r: told by a carrier. False: @r has ended or waits until its memory is free again. */
-static bool tell_one_locked(struct weft_req *r, int err)
-{
-	bool rests = wf_req_rests(r);
-
-	r->st.err = err;
-	r->st.flags |= WEFT_ST_MORE;
-	if (!wf_req_repeat_locked(r, &r->st, rests)) {
-		wf_req_end_locked(r, err);
-		return false;
-	}
-	if (rests)
-		return false;           /* the callback runner may have it already */
-	r->st.buf = NULL;
-	return true;
-}
-
-/* Takes one message for @r, or posts it. False: no more to be done here. */
-static bool again_once(struct weft_port *p, struct weft_req *r)
-{
-	struct wf_target t = { .mem = &r->mem, .flags = r->flags, .head_out = r->head_out, .st = &r->st };
-	unsigned char want[WEFT_MATCH_HEAD_MAX];
-	struct wf_work work = { NULL };
-	struct weft_req *send = NULL;
-	bool more = false;
-	int err;
-
-	memcpy(want, r->a.entry.head, sizeof(want));
-	wf_port_enter(p);
-	err = r->cancel ? r->cancel : post_locked(p, r, want, &work, &send);
-	if (err == 1 && send && (send->a.kind == WF_FAR || send->a.kind == WF_WIRED)) {
-		wf_port_leave(p);
-		wf_work_do(p, &work);
-		fetch(p, r, send);      /* goes on with wf_recv_landed */
-		return false;
-	}
-	if (err == 1 && send) {
-		p->pins++;
-		wf_port_leave(p);
-		err = wf_copy_send(p, send, &t);
-		wf_port_enter(p);
-		p->pins--;
-		err = err < 0 ? err : 1;
-	}
-	if (err == 1 || (err == -EMSGSIZE && r->flags & WEFT_TRUNCATE))
-		more = tell_one_locked(r, err == 1 ? 0 : err);
-	else if (err < 0)
-		wf_req_end_locked(r, err);
-	wf_port_leave(p);
-	wf_work_do(p, &work);
-	return more;
-}
-
-void wf_recv_again(struct weft_req *r)
-{
-	struct weft_port *p = r->at;
-
-	while (again_once(p, r))
-		continue;
-}
-
-void wf_recv_resume(struct weft_req *r)
-{
-	struct weft_port *p = r->at;
-
-	wf_recv_again(r);
-	wf_port_enter(p);
-	p->pins--;
-	wf_port_leave(p);
-}
-
-void wf_recv_landed(struct weft_req *r, int err)
-{
-	struct weft_port *p = r->at;
-	bool more = false;
-
-	wf_port_enter(p);
-	r->where = WF_TELLING;
-	if (err == 0 || err == -EMSGSIZE)
-		more = tell_one_locked(r, err);
-	else
-		wf_req_end_locked(r, err);
-	wf_port_leave(p);
-	if (more)
-		wf_recv_again(r);
-	wf_port_enter(p);
-	p->pins--;
-	wf_port_leave(p);
 }

@@ -1,12 +1,20 @@
-/* recv.h - receives that go on. */
+/* recv.h - what receives have in common, and those that go on. */
 #ifndef WF_PORT_RECV_H
 #define WF_PORT_RECV_H
 
 #include <errno.h>
+#include <string.h>
 
+#include "port/native.h"
 #include "port/route.h"
 #include "port/table.h"
 #include "port/way.h"
+
+struct wf_work;
+
+/* [inside] Posts @r if nothing is there: 0 posted; 1 or an error: over, nothing is posted. */
+int wf_post_locked(struct weft_port *p, struct weft_req *r, const void *want, struct wf_work *work, struct weft_req **ret_send);
+void wf_recv_fetch(struct weft_port *p, struct weft_req *r, struct weft_req *send);     /* [no lock] @send, of another process, is @r's: it is fetched by and by, and nobody waits for that here */
 
 /* A repeating receive takes what is there, each told on its own, and is then posted. */
 void wf_recv_again(struct weft_req *r);
@@ -58,6 +66,21 @@ static inline int wf_wary(struct weft_port *p, uint32_t told)
 		return 0;
 	atomic_store_explicit(&p->dead_told, dead, memory_order_relaxed);
 	return weft_fail(-ECONNRESET, "a member of the port has ended");
+}
+
+/* The source a native receive names, or 0. */
+static inline weft_id wf_named(const struct weft_port *p, const void *want)
+{
+	struct wf_head h;
+
+	memcpy(&h, want, sizeof(h));
+	return p->proto || h.src == WEFT_ANY ? 0 : h.src;
+}
+
+/* wf_wary for a receive. */
+static inline int wf_wary_now(struct weft_port *p)
+{
+	return wf_wary(p, atomic_load_explicit(&p->dead_told, memory_order_relaxed));
 }
 
 #endif

@@ -7,7 +7,6 @@
 #include <sched.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/clock.h"
 #include "wire/line.h"
 

@@ -106,7 +106,7 @@ struct wf_trunk {
 	uint32_t shut;                          /* how often it has closed a lane instead of answering, since: */
 	weft_time shut_since;
 	struct wf_ids watched, asked;           /* ids of theirs, of ours, whose ends are to be told: watch.c */
-	struct wf_ids keeping;                  /* hashes of our ports for which they keep messages: arrive.c */
+	struct wf_ids keeping;                  /* hashes of our ports for which they keep messages: arrive_kept.c */
 	/* any, atomic */
 	_Atomic weft_time wake;
 	_Atomic int err;                        /* its session is over */
@@ -170,7 +170,7 @@ void wf_watch_gone(struct wf_trunk *t, uint32_t id);
 void wf_watch_asked(struct wf_trunk *t, uint32_t id);
 void wf_watch_look(void);                               /* [polls, no lock] processes that nobody waits for any more need not be probed */
 
-/* arrive.c */
+/* arrive.c, arrive_land.c */
 void wf_arrive_act(struct wf_trunk *t, struct wf_act *a, struct wf_line *line);
 void wf_arrive_credit_locked(struct wf_trunk *t, uint64_t cost);        /* [trunk.lock] memory for as much is free, if the budget has room */
 

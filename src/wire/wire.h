@@ -44,7 +44,7 @@ void wf_depart_sought(struct wf_trunk *t, const struct wf_act *a);
 int wf_watch_abroad(weft_id id);
 void wf_watch_ended(weft_id id);
 
-/* arrive.c, likewise */
+/* arrive.c, arrive_land.c, arrive_kept.c, likewise */
 void wf_arrive_fetch(struct weft_port *p, struct weft_req *r);
 int wf_arrive_pull(struct weft_port *p, struct weft_req *send, const struct wf_target *t);
 void wf_arrive_answer(struct weft_req *send, int err);

@@ -1,0 +1,288 @@
+/* recv_post.c - receives that are posted: what is there goes to them at once, what comes when it comes. */
+#include <errno.h>
+
+#include "port/listener.h"
+#include "port/op.h"
+#include "port/open.h"
+#include "port/recv.h"
+#include "port/seek.h"
+#include "port/take.h"
+#include "port/wait.h"
+
+int wf_post_locked(struct weft_port *p, struct weft_req *r, const void *want, struct wf_work *work, struct weft_req **ret_send)
+{
+	struct wf_target t = { .mem = &r->mem, .flags = r->flags, .head_out = r->head_out, .st = &r->st };
+	weft_id src;
+	int err;
+
+	if (p->closing)
+		return weft_fail(-ECANCELED, "the port is being closed");
+	if (atomic_load_explicit(&p->broken, memory_order_relaxed))
+		return weft_fail(-ECONNRESET, "a member of the port has ended");
+	err = wf_take_locked(p, want, &t, work, ret_send);
+	if (err)
+		return err;
+	src = wf_named(p, want);
+	if (!src && (err = wf_wary_now(p)) < 0)
+		return err;
+	if (src && wf_watch(src) < 0) {
+		/* What it published before it ended comes first. */
+		err = wf_take_locked(p, want, &t, work, ret_send);
+		return err ? err : weft_fail(-ESRCH, "nobody of that id lives, and it has left nothing");
+	}
+	if (r->expires && !atomic_load_explicit(&r->timer, memory_order_relaxed) && (err = wf_timer_add(r)) < 0)
+		return err;
+	r->where = WF_POSTED;
+	wf_user_releases(&p->ring);     /* another thread may write into our memory */
+	wf_add_want(p, want, &r->a.entry);
+	if (r->told) {
+		p->told_wants++;
+		wf_attend_locked(p);
+	}
+	if (wf_unlikely(p->clogs))
+		wf_seek_locked(p, want);
+	if (wf_unlikely(p->asks))
+		wf_hosts->seek_locked(p, want);
+	return 0;
+}
+
+/* A message that a probe took, to the memory of @op. */
+static int take_msg(struct wf_arrival *a, const struct wf_target *t)
+{
+	struct weft_port *p = a->at;
+	struct weft_req *send;
+	bool last;
+	int r;
+
+	wf_port_enter(p);
+	r = wf_take_arrival_locked(p, a, t, &send);
+	wf_port_leave(p);
+	if (r == 1 && send) {
+		r = wf_copy_send(p, send, t);
+		r = r < 0 ? r : 1;
+	}
+	if (r < 0 && r != -EINVAL && !(r == -EMSGSIZE && t->flags & WEFT_TRUNCATE))
+		return r;               /* it is still there */
+	wf_port_enter(p);
+	last = --p->taken == 0 && !p->open;
+	wf_port_leave(p);
+	if (last)
+		wf_port_finish(p);
+	return r;
+}
+
+/* It is over on the spot: told if it asked for that, else the answer. */
+static int over_at_once(struct weft_req *r, const struct weft_op *op, int err, struct weft_req **ret_req,
+			struct weft_status *ret_st)
+{
+	bool taken = err == 0 || (err == -EMSGSIZE && op->flags & WEFT_TRUNCATE);
+
+	r->st.err = err;
+	if ((op->done || op->queue) && (taken || (err == -EMSGSIZE && !op->msg))) {
+		if (ret_req)
+			*ret_req = r;
+		struct weft_port *at = r->at;   /* r may be gone when we leave */
+
+		wf_port_enter(at);
+		wf_req_end_locked(r, err);
+		wf_port_leave(at);
+		return 0;
+	}
+	if (ret_st && (taken || err == -EMSGSIZE))
+		*ret_st = r->st;
+	else if (taken && r->st.buf)
+		wf_buf_release(r->st.buf);
+	if (ret_req && err == 0)
+		*ret_req = NULL;
+	wf_req_unobserve(r);
+	return err < 0 ? err : WEFT_DONE;
+}
+
+void wf_recv_fetch(struct weft_port *p, struct weft_req *r, struct weft_req *send)
+{
+	r->where = WF_COPYING;          /* taken, and nobody else knows of @r yet */
+	r->partner = send;
+	if (send->a.kind == WF_FAR)
+		wf_far_start(p, r);
+	else
+		wf_hosts->fetch(p, r);
+}
+
+static int start_recv(struct weft_port *p, const struct weft_op *op, struct weft_req *r, struct weft_req **ret_req,
+		      struct weft_status *ret_st)
+{
+	struct wf_target t = { .mem = &r->mem, .flags = r->flags, .head_out = r->head_out, .st = &r->st };
+	unsigned char want[WEFT_MATCH_HEAD_MAX];
+	struct wf_work work = { NULL };
+	struct weft_req *send = NULL;
+	int err;
+
+	if (op->msg) {
+		err = take_msg((struct wf_arrival *)(void *)op->msg, &t);
+		return over_at_once(r, op, err == 1 ? 0 : err, ret_req, ret_st);
+	}
+	err = wf_want_of(p, op, want);
+	if (err < 0) {
+		wf_req_unobserve(r);
+		return err;
+	}
+	if (ret_req)
+		*ret_req = r;           /* it may be over, and told, as soon as the lock is free */
+	wf_port_enter(p);
+	err = wf_post_locked(p, r, want, &work, &send);
+	wf_port_leave(p);
+	if (work.copies)
+		wf_work_do(p, &work);
+	if (err == 0)
+		return 0;
+	if (err == 1 && send && (send->a.kind == WF_FAR || send->a.kind == WF_WIRED)) {
+		wf_recv_fetch(p, r, send);
+		return 0;
+	}
+	if (err == 1)
+		err = send ? wf_copy_send(p, send, &t) : 0;
+	return over_at_once(r, op, err, ret_req, ret_st);
+}
+
+/* A repeating receive takes what is there already, then stays. Each message is told on its own. */
+static int start_repeat(struct weft_port *p, const struct weft_op *op, struct weft_req *r, struct weft_req **ret_req)
+{
+	int err = wf_want_of(p, op, r->a.entry.head);
+
+	if (err < 0) {
+		wf_req_unobserve(r);
+		return err;
+	}
+	if (ret_req)
+		*ret_req = r;
+	r->where = WF_TELLING;          /* not posted: wf_recv_again does that */
+	wf_recv_again(r);
+	return 0;
+}
+
+/* [inside] Posts a receive of plain memory with a handle: nothing is there for it. NULL: no memory, or the one it
+ * names is gone. */
+static inline __attribute__((always_inline)) struct weft_req *post_plain_locked(struct weft_port *p, const struct weft_op *op, const struct wf_head *want)
+{
+	struct weft_req *r;
+
+	if (want->src != WEFT_ANY ? wf_unlikely(wf_watch(want->src) < 0) : wf_unlikely(p->flags & WEFT_PORT_WARY))
+		return NULL;
+	r = wf_slab_get(WF_SLAB_REQ);
+	if (wf_unlikely(!r))
+		return NULL;
+	atomic_store_explicit(&r->over, 0, memory_order_relaxed);       /* nobody else knows it yet */
+	r->what = WF_RECV;
+	r->at = p;
+	r->mem = wf_mem_plain(op->data, op->len);
+	r->flags = op->flags;
+	r->st = (struct weft_status){ .index = WEFT_NOBODY, .user = op->user };
+	r->where = WF_POSTED;
+	wf_user_releases(&p->ring);     /* another thread may write into our memory */
+	wf_native_match_add_want(&p->native, want, &r->a.entry);
+	if (wf_unlikely(p->clogs))
+		wf_seek_locked(p, r->a.entry.head);
+	if (wf_unlikely(p->asks))
+		wf_hosts->seek_locked(p, want);
+	return r;
+}
+
+/* The hot path: plain memory, a handle. What has arrived goes to the receives posted before, the first cell they do not take is compared with this
+ * one. (Posting without that look, where others wait already, was slower: the work is then all left for the wait.) WEFT_DONE: that was it; 0: posted;
+ * -EINTR: not this way. */
+static inline __attribute__((always_inline)) int post_hot(struct weft_port *p, bool own, const struct weft_op *op, struct weft_req **ret_req,
+							  struct weft_status *ret_st)
+{
+	struct wf_head want = { .src = op->peer, .tag = op->tag, .ignore = op->tag == WEFT_ANY_TAG ? UINT64_MAX : op->ignore };
+	struct weft_req *r = NULL;
+	struct wf_reader *rd;
+	struct wf_cell *c;
+	bool taken = false;
+
+	if (wf_unlikely(p->limit || (own ? !op->peer || (op->peer >> 52 == 0xfff && op->peer != WEFT_ANY) : !wf_recv_hot_at(p, op->peer, &want.src))))
+		return -EINTR;
+	wf_port_enter_hot(p, own);
+	if (wf_likely(!p->native.arrivals && !wf_ring_spilled(&p->ring) && (own || wf_usable_locked(p)))) {
+		while ((c = wf_port_next_locked(p, &rd)) != NULL) {
+			if (!p->native.wants) {
+				taken = wf_take_hot_locked(p, rd, c, &want, op->data, op->len, ret_st);
+				break;
+			}
+			wf_user_acquires(&p->ring);
+			if (!wf_arrive_hot_locked(p, rd, c))
+				break;
+			wf_ring_advance(rd);
+		}
+		if (!c)
+			r = post_plain_locked(p, op, &want);
+	}
+	wf_port_leave_hot(p, own);
+	if (!taken && !r)
+		return -EINTR;
+	*ret_req = r;
+	return taken ? WEFT_DONE : 0;
+}
+
+WF_SLOW static int recv_post_slow(struct weft_port *at, const struct weft_op *theirs, struct weft_req **ret_req,
+				  struct weft_status *ret_st)
+{
+	struct weft_req *r, *old = ret_req ? *ret_req : NULL;
+	struct weft_op op;
+	struct wf_mem mem;
+	int err = wf_op_read_recv(at, theirs, &op);
+
+	if (err == 0 && !op.msg)
+		err = wf_may_receive(at);
+	if (err == 0)
+		err = wf_mem_of(&op, &mem);
+	if (err < 0)
+		return err;
+	if (op.msg)
+		at = ((struct wf_arrival *)(void *)op.msg)->at;
+	r = wf_req_new(WF_RECV);
+	if (!r)
+		return -ENOMEM;
+	r->at = at;
+	r->mem = mem;
+	r->head_out = op.head;
+	err = wf_req_observe(r, &op, ret_req != NULL, at);
+	if (err < 0) {
+		wf_req_put(r);
+		return err;
+	}
+	err = op.flags & WEFT_REPEAT ? start_repeat(at, &op, r, ret_req) : start_recv(at, &op, r, ret_req, ret_st);
+	if (err < 0 && ret_req)
+		*ret_req = old;         /* untouched on error */
+	return err;
+}
+
+static __attribute__((noinline)) int post_there(struct weft_port *at, const struct weft_op *theirs, struct weft_req **ret_req, struct weft_status *ret_st)
+{
+	int r = wf_enter();
+
+	if (wf_unlikely(r < 0))
+		return r;
+	if (wf_likely(ret_req && wf_op_plain(theirs, WEFT_TRUNCATE)) && wf_may_receive(at) == 0) {
+		r = post_hot(at, false, theirs, ret_req, ret_st);
+		if (wf_likely(r != -EINTR))
+			return r;
+	}
+	return recv_post_slow(at, theirs, ret_req, ret_st);
+}
+
+int weft_recv_post(struct weft_port *at, const struct weft_op *theirs, struct weft_req **ret_req, struct weft_status *ret_st)
+{
+	int r;
+
+	if (at)
+		return post_there(at, theirs, ret_req, ret_st);
+	r = wf_enter();
+	if (wf_unlikely(r < 0))
+		return r;
+	if (wf_likely(ret_req && wf_op_plain(theirs, WEFT_TRUNCATE))) {
+		r = post_hot(wf_self.port, true, theirs, ret_req, ret_st);
+		if (wf_likely(r != -EINTR))
+			return r;
+	}
+	return recv_post_slow(wf_self.port, theirs, ret_req, ret_st);
+}
