@@ -123,6 +123,19 @@ static pid_t split(void)
 	return (pid_t)syscall(SYS_clone, 0UL, NULL, NULL, NULL, NULL);
 }
 
+/* Signals to the program's group are not the agent's. A session of its own only where there is a terminal, as in cmd/run.c. */
+static void part(void)
+{
+	long terminal = syscall(SYS_openat, AT_FDCWD, "/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+	if (terminal < 0) {
+		syscall(SYS_setpgid, 0, 0);
+		return;
+	}
+	syscall(SYS_close, terminal);
+	syscall(SYS_setsid);
+}
+
 static int start(struct egg *e)
 {
 	sigset_t all;
@@ -133,7 +146,7 @@ static int start(struct egg *e)
 	pthread_sigmask(SIG_SETMASK, &all, &e->mask);
 	pid = split();
 	if (pid == 0) {
-		syscall(SYS_setsid);
+		part();
 		if (split() == 0)
 			become_agent(e);
 		syscall(SYS_exit_group, 0);
