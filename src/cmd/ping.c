@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,6 +25,7 @@
 #include "port/outside.h"
 #include "port/sample.h"
 #include "run.h"
+#include "tree.h"
 #include "wire/ping.h"
 
 #define COUNT 100u
@@ -147,8 +149,27 @@ static bool open_named(struct ping *p)
 	return !why;
 }
 
-/* The first of this host's for which it is of another one. The processes of an agent are in its session; if there are such in two,
- * somebody has to choose. */
+static bool same_program(pid_t pid)
+{
+	char path[32];
+	struct stat mine, theirs;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	return stat("/proc/self/exe", &mine) == 0 && stat(path, &theirs) == 0 && mine.st_dev == theirs.st_dev && mine.st_ino == theirs.st_ino;
+}
+
+/* What is the same for processes of one agent: the agent itself, or, of those that it has not started, their session. */
+static pid_t home_of(pid_t pid)
+{
+	pid_t up = pid;
+
+	while ((up = tree_parent(up)) > 1)
+		if (same_program(up))
+			return up;
+	return getsid(pid);
+}
+
+/* The first of this host's for which it is of another one. If there are such of two agents, somebody has to choose. */
 static bool open_found(struct ping *p)
 {
 	struct dirent *entry;
@@ -162,7 +183,7 @@ static bool open_found(struct ping *p)
 		if (!number_read(entry->d_name, INT32_MAX, &pid) || wf_outside_open(&o, (pid_t)pid) < 0)
 			continue;
 		if (!unfit(&o, p->process)) {
-			several |= p->pid && getsid((pid_t)pid) != getsid(p->pid);
+			several |= p->pid && home_of((pid_t)pid) != home_of(p->pid);
 			if (!p->pid)
 				p->pid = (pid_t)pid;
 		}

@@ -28,8 +28,8 @@ struct table {
 	size_t count, room;
 };
 
-/* The parent of @pid by /proc/PID/stat, or -1. The name in it may contain anything; what follows its last ')' does not. */
-static pid_t parent_of(pid_t pid)
+/* The name in /proc/PID/stat may contain anything; what follows its last ')' does not. */
+pid_t tree_parent(pid_t pid)
 {
 	char path[64], text[512], *end;
 	FILE *f;
@@ -83,7 +83,7 @@ static void table_read(struct table *t)
 
 		if (pid <= 1 || *end || pid == getpid())
 			continue;
-		parent = parent_of((pid_t)pid);
+		parent = tree_parent((pid_t)pid);
 		if (parent > 0 && !table_add(t, (pid_t)pid, parent))
 			break;
 	}
@@ -116,7 +116,7 @@ static void table_mark(struct table *t)
 static void process_signal(const struct process *p, int sig)
 {
 	int fd = (int)syscall(SYS_pidfd_open, p->pid, 0);
-	pid_t parent = parent_of(p->pid);
+	pid_t parent = tree_parent(p->pid);
 
 	if (parent == p->parent || parent == getpid()) {
 		if (fd < 0 || (syscall(SYS_pidfd_send_signal, fd, sig, NULL, 0) < 0 && errno != ESRCH))

@@ -1,8 +1,11 @@
-/* tree.h - all that descends from this process, which must be a child subreaper. */
+/* tree.h - who descends from whom. All but tree_parent: of this process, which must be a child subreaper. */
 #ifndef TREE_H
 #define TREE_H
 
 #include <stdbool.h>
+#include <sys/types.h>
+
+pid_t tree_parent(pid_t pid);           /* as /proc says, or -1 */
 
 /* Sends @sig to every descendant that /proc shows now. */
 void tree_signal(int sig);
