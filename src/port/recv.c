@@ -183,8 +183,10 @@ static inline __attribute__((always_inline)) struct wf_cell *next_hot_locked(str
 	const char *ahead = arena_ahead(r);
 
 	*ret_rd = r;
-	if (wf_acquire32(&c->seq) == pos + 1)                           /* R1 */
+	if (wf_acquire32(&c->seq) == pos + 1) {                         /* R1 */
+		wf_ring_ahead(r);
 		return wf_likely(!others || ++p->streak % WF_STREAK) ? c : wf_port_scan_locked(p, ret_rd);
+	}
 	if (until == WEFT_NOW)
 		return NULL;
 	if (wf_unlikely(wf_self.abroad)) {

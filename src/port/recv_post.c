@@ -204,6 +204,7 @@ static inline __attribute__((always_inline)) int post_hot(struct weft_port *p, b
 	wf_port_enter_hot(p, own);
 	if (wf_likely(!p->native.arrivals && !wf_ring_spilled(&p->ring) && (own || wf_usable_locked(p)))) {
 		while ((c = wf_port_next_locked(p, &rd)) != NULL) {
+			wf_ring_ahead(rd);
 			if (!p->native.wants) {
 				taken = wf_take_hot_locked(p, rd, c, &want, op->data, op->len, ret_st);
 				break;

@@ -90,6 +90,8 @@ static inline void wf_want_cell(const struct wf_cell *c)
 	wf_want_line((const char *)c + WF_LINE);
 }
 
+#define WF_AHEAD 3u                     /* cells */
+
 struct wf_ring {
 	/* senders */
 	_Alignas(WF_PAIR) _Atomic uint64_t tail;
@@ -209,6 +211,16 @@ static inline struct wf_cell *wf_ring_next(struct wf_reader *r)
 
 	wf_step("next");
 	return wf_acquire32(&c->seq) == pos + 1 ? c : NULL;                                     /* R1 */
+}
+
+/* [reader] The present cell was there when it was looked for, so others may be: one of them is asked for, as it takes longer to come from its sender's core than a
+ * message to be delivered. Not by who had to wait: the next one is not written yet, and would have to be fetched back. */
+static inline void wf_ring_ahead(const struct wf_reader *r)
+{
+	struct wf_cell *cells = atomic_load_explicit(&r->cells, memory_order_relaxed);
+	uint32_t pos = atomic_load_explicit(&r->pos, memory_order_relaxed) + WF_AHEAD;
+
+	__builtin_prefetch(&cells[pos & atomic_load_explicit(&r->mask, memory_order_relaxed)]);
 }
 
 /* [reader] Senders may write again what lies before the present position. */

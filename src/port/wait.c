@@ -394,6 +394,7 @@ static inline __attribute__((always_inline)) bool next_hot_locked(struct weft_po
 	struct wf_cell *c = wf_port_next_locked(p, &rd);
 
 	if (wf_likely(c != NULL)) {
+		wf_ring_ahead(rd);
 		wf_user_acquires(&p->ring);
 		if (wf_likely(wf_arrive_hot_locked(p, rd, c))) {
 			wf_ring_advance(rd);
