@@ -152,9 +152,9 @@ static inline __attribute__((always_inline)) bool take_arena_locked(struct weft_
 		return false;
 	wf_user_acquires(&p->ring);
 	off = wf_arena_place(rd->arena_at, w.len, &next);
-	memcpy(data, rd->arena + (size_t)off * WF_GRAIN, w.len);
+	wf_copy_large(data, rd->arena + (size_t)off * WF_GRAIN, w.len);
 	if (ret_st)
-		*ret_st = (struct weft_status){ .from = w.src, .tag = w.tag, .len = w.len, .index = w.index };
+		wf_told(ret_st, &w);
 	p->received++;
 	p->received_bytes += w.len;
 	p->copies++;
