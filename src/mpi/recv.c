@@ -96,9 +96,12 @@ int wm_recv_start(struct MPI_ABI_Request *r)
 /* What most are: plain memory, and somebody to receive from. The request needs none of the arguments. */
 static inline int start_plain(struct MPI_ABI_Request *r, void *buf, size_t len, int source, int tag)
 {
-	struct weft_op op = { .size = sizeof(op), .flags = WEFT_TRUNCATE, .data = buf, .len = len };
+	struct weft_op op = wm_blank;
 	int err;
 
+	op.flags = WEFT_TRUNCATE;
+	op.data = buf;
+	op.len = len;
 	wm_want(&op, source, tag);
 	err = weft_recv_post(r->comm->talk, &op, &r->req, &r->done);
 	if (WM_UNLIKELY(err == -EMSGSIZE)) {    /* there already, and too long: whoever waits is told */
