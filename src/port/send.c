@@ -34,7 +34,7 @@ static inline void fill_apart(const struct wf_claimed *at, const void *data, siz
 static inline __attribute__((always_inline)) bool send_by(struct wf_way *w, uint16_t who, weft_id src, uint32_t index, uint64_t tag, const void *data,
 							  size_t len)
 {
-	struct wf_claimed at;
+	struct wf_claimed at = { .cell = NULL };        /* for the compiler: it is set when claimed */
 
 	if (wf_unlikely(!w || len > wf_budget.eager || len > WF_ARENA_MOST))
 		return false;
