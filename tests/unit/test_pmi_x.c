@@ -158,7 +158,7 @@ TEST(a_fence_that_does_not_come_back_is_left_at_its_deadline)
 	weft_time start;
 
 	stage();
-	fake->fence_ms = 300;
+	fake->fence_ms = 300 * TEST_SLOW;
 	MUST_EQ(open_it(), 1);
 	start = wf_now();
 	CHECK_EQ(wf_space_fence(&space, start + 50 * WEFT_MS), -ETIMEDOUT);
@@ -175,7 +175,7 @@ TEST(an_opening_that_does_not_come_back_is_left_as_well)
 
 	stage();
 	wf_space_patience = 50 * WEFT_MS;
-	fake->init_ms = 300;
+	fake->init_ms = 300 * TEST_SLOW;
 	CHECK_EQ(open_it(), -ETIMEDOUT);
 	CHECK(wf_now() - start < 250 * WEFT_MS * TEST_SLOW);
 	await(&fake->inits);
@@ -186,7 +186,7 @@ TEST(a_close_that_does_not_come_back_is_left_as_well)
 	stage();
 	MUST_EQ(open_it(), 1);
 	wf_space_patience = 50 * WEFT_MS;
-	fake->finalize_ms = 300;
+	fake->finalize_ms = 300 * TEST_SLOW;
 	CHECK_EQ(wf_space_close(&space), -ETIMEDOUT);
 	CHECK_EQ(wf_space_close(&space), -ENOTCONN);
 	await(&fake->finalized);
