@@ -49,7 +49,7 @@ static int open_it(void)
 /* Until a call that was left alone has come back; one that was left before it had begun never does. */
 static void await(const _Atomic int *count)
 {
-	for (int ms = 0; ms < 2000 && !*count; ms++)
+	for (int ms = 0; ms < 2000 * TEST_SLOW && !*count; ms++)
 		wf_nap(WEFT_MS);
 	wf_nap(20 * WEFT_MS);
 }
