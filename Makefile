@@ -7,7 +7,7 @@ export BUILD
 help:
 	@echo 'make demo         threads and processes talk, 64 MiB changes hands, one is killed, a table of speeds: within a minute'
 	@echo 'make check        the tests at quick counts: within 3 minutes'
-	@echo 'make check-full   full counts, both compilers, sanitizers, models, stress: within 30 minutes'
+	@echo 'make check-full   full counts, both compilers, sanitizers, models, stress: within 30 minutes where building is fast'
 	@echo 'make check-long   ten times the counts, no bound; the result goes into docs/figures.csv'
 	@echo 'make bench        the marks against the raw limits of this machine: within 5 minutes'
 	@echo 'make build        the library, the examples and the benchmarks, under $(BUILD)/release'

@@ -49,7 +49,7 @@ struct MPI_ABI_Request {
 };
 
 extern struct MPI_ABI_Request wm_sent;
-extern const struct weft_op wm_blank;   /* to be copied where it matters: gcc clears one by an instruction that takes 20 ns on x86-64, unless it does not see what is in it */
+extern const struct weft_op wm_blank;   /* to be copied where it matters: one whose contents gcc sees it clears by rep stos, a tenth of the time of a window's receiver on x86-64 */
 
 /* One that is active, with a reference to @comm (NULL: none). NULL: no memory. */
 struct MPI_ABI_Request *wm_request_new(enum wm_what what, struct MPI_ABI_Comm *comm);

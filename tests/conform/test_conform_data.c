@@ -267,6 +267,17 @@ static void spin(struct end *e, int n)
 	look_for(e, n, WEFT_POLL_SPIN);
 }
 
+/* A pair whose rails have descriptors. False: they have none, and it is closed again. */
+static bool pair_sleeps(struct side *a, struct side *b)
+{
+	pair_open(a, b);
+	if (b->rail->fd >= 0)
+		return true;
+	side_close(a);
+	side_close(b);
+	return false;
+}
+
 /* A driver may look at a busy lane by other means than at the rest: what comes is heard all the same, also by who sleeps, and writing goes on. */
 TEST(a_thread_that_spun_on_a_lane_can_sleep_and_others_are_heard)
 {
@@ -274,12 +285,8 @@ TEST(a_thread_that_spun_on_a_lane_can_sleep_and_others_are_heard)
 	struct end *e, *f;
 	weft_time late = weft_now() + 30 * WEFT_S;
 
-	pair_open(&a, &b);
-	if (b.rail->fd < 0) {
-		side_close(&a);
-		side_close(&b);
+	if (!pair_sleeps(&a, &b))
 		SKIP("no descriptor to sleep on");
-	}
 	e = cable(&a, &b, WEFT_LANE_HEAD);
 	f = cable(&a, &b, WEFT_LANE_HEAD);
 	for (int round = 0; round < 3; round++) {
@@ -319,12 +326,8 @@ TEST(looks_that_do_not_spin_leave_the_descriptor_armed)
 	struct side a, b;
 	struct end *e, *f;
 
-	pair_open(&a, &b);
-	if (b.rail->fd < 0) {
-		side_close(&a);
-		side_close(&b);
+	if (!pair_sleeps(&a, &b))
 		SKIP("no descriptor to sleep on");
-	}
 	e = cable(&a, &b, WEFT_LANE_HEAD);
 	f = cable(&a, &b, WEFT_LANE_HEAD);
 	for (int round = 0; round < 4; round++) {
