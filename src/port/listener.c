@@ -44,8 +44,7 @@ void wf_listener_wake(void)
 	uint64_t one = 1;
 
 	if (!far.on) {
-		wf_fence_light();                                       /* F1 */
-		wf_wake(&wf_listener_parker);
+		wf_wake(&wf_listener_parker);                           /* F1: it begins with a full fence */
 		return;
 	}
 	wf_fence_slow();                                                /* F1 */
@@ -153,7 +152,7 @@ static void *listen(void *arg)
 			continue;
 		me = far.on ? &wf_board->bell : &wf_listener_parker;
 		wf_park_begin(me);
-		wf_fence_heavy_far();                                   /* F1 */
+		wf_fence_slow();                /* F1, by two plain fences: who wakes it passes one, too, in this process and in others */
 		if (atomic_load_explicit(&rung, memory_order_relaxed) || wf_callbacks_pending() || wf_timers_next() < next ||
 		    (far.on && wf_host_waiting()) || atomic_load_explicit(&stopping, memory_order_relaxed)) {
 			wf_park_end(me);
