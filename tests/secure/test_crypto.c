@@ -196,6 +196,7 @@ TEST(the_checksum_is_crc32c_by_table_and_by_instruction)
 		uint32_t before = (uint32_t)test_random(&random);
 
 		CHECK_EQ(wf_crc32c(before, bytes + at, n), wf_crc32c_table(before, bytes + at, n));
+		CHECK_EQ(wf_crc32c(wf_crc32c(before, bytes, n), bytes + n, 64), wf_crc32c_table(before, bytes, n + 64));
 		if (fast)
 			CHECK_EQ(fast(before, bytes + at, n), wf_crc32c_table(before, bytes + at, n));
 	}
