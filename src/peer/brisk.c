@@ -48,6 +48,12 @@ bool wf_remote_brisk(struct wf_remote *r, const struct wf_brisk *b)
 	return true;
 }
 
+/* How many there are. One mostly, or none: counting more is a call where the CPU may lack the instruction. */
+static unsigned bits(uint64_t word)
+{
+	return word & (word - 1) ? (unsigned)__builtin_popcountll(word) : word != 0;
+}
+
 size_t wf_remote_fill_flat(struct wf_remote *r, struct wf_lane *lane, unsigned char *to, size_t room, weft_time now, bool *ret_more)
 {
 	struct wf_out *out;
@@ -62,7 +68,7 @@ size_t wf_remote_fill_flat(struct wf_remote *r, struct wf_lane *lane, unsigned c
 	out = r->out[__builtin_ctzll(lane->ready)];
 	n = out->rt.tail - out->rt.sent;
 	pos = (uint32_t)out->rt.sent & (out->rt.size - 1);
-	if (out->body != &out->bodies || n > out->rt.size - pos || n + 32 + 16 * (unsigned)__builtin_popcountll(lane->acks) > room)
+	if (out->body != &out->bodies || n > out->rt.size - pos || n + 32 + 16 * bits(lane->acks) > room)
 		return 0;
 	r->now = now;
 	p = wf_credit_along(r, wf_put_acks(r, lane, p));

@@ -19,7 +19,8 @@
 #include "wire/wire.h"
 
 #define BUDGET 64                       /* events of one look */
-#define HURRIED 16                      /* looks in a row that found something before timers are looked at */
+#define HURRIED 16                      /* looks of who spins that found something before timers are looked at */
+#define IDLE 8                          /* ... that found nothing: each takes a system call, so that is a few us */
 #define LOOK WEFT_S                     /* how often handshakes are looked at, and who is waited for */
 
 struct wf_endpoint wf_endpoint;
@@ -27,7 +28,7 @@ static int (*where)(uint32_t process, char *ret_at, size_t n);
 static uint32_t others;
 static struct wf_rail *rail;
 static _Atomic weft_time next_look;
-static _Atomic uint32_t hurried;
+static _Atomic uint32_t hurried;               /* looks since timers were looked at, found something or not; of whoever spins, about */
 static _Atomic uint64_t refused;                /* strangers, by the driver and by us; as of the last look */
 
 struct wf_rail *wf_rail_to(const struct wf_trunk *t, uint32_t n)
@@ -58,6 +59,16 @@ static void count_strangers(void)
 	atomic_store_explicit(&refused, silent + wf_lines_hung_up(), memory_order_relaxed);
 }
 
+/* One that spins has looked: is it time to look at the clock? Counted without a read-modify-write: two that spin at once lose a count, no more. */
+static bool timers_turn(bool found)
+{
+	uint32_t n = atomic_load_explicit(&hurried, memory_order_relaxed) + 1;
+	bool turn = n >= (found ? HURRIED : IDLE);
+
+	atomic_store_explicit(&hurried, turn ? 0 : n, memory_order_relaxed);
+	return turn;
+}
+
 static int poll(bool spins)
 {
 	weft_time now;
@@ -66,8 +77,8 @@ static int poll(bool spins)
 	wf_shield();
 	wf_trunks_flush();
 	r = wf_rail_poll(rail, BUDGET, spins ? WEFT_POLL_SPIN : 0);
-	/* Something came that a waiting thread may want to have at once: the rest can wait for its next look, unless somebody has asked for it. */
-	if (spins && r > 0 && wf_trunks_next() > 0 && atomic_fetch_add_explicit(&hurried, 1, memory_order_relaxed) % HURRIED) {
+	/* Something came that a waiting thread may want to have at once, or it will look again at once: the rest can wait, unless somebody has asked for it. */
+	if (spins && r >= 0 && wf_trunks_next() > 0 && !timers_turn(r > 0)) {
 		wf_unshield();
 		return r;
 	}
