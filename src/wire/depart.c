@@ -136,7 +136,8 @@ static void go(struct wf_trunk *t, const struct going *g)
 		wf_trunk_held(t);
 	else if (!g->held)
 		wf_trunk_turn(t);
-	atomic_store_explicit(&t->sent, wf_ticks(), memory_order_relaxed);
+	if (!g->held)
+		atomic_store_explicit(&t->sent, wf_ticks(), memory_order_relaxed);
 }
 
 bool wf_depart_brisk(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len)

@@ -272,19 +272,26 @@ void wf_trunk_taken(struct wf_trunk *t, struct wf_line *l, bool news)
 }
 
 /* Who sends many short ones in a row pays one system call for all of them: they wait until there are HELD_MOST bytes or HELD_TIME is over, which the next one finds out, or their
- * sender waits for something (wf_trunks_flush), or HELD_LONG is over, which who watches the rails finds out. One that comes alone never waits. */
+ * sender waits for something (wf_trunks_flush), or HELD_LONG is over, which who watches the rails finds out. One that comes alone never waits; nor does the first of a row, unless the
+ * two rows before were long: then it is the first of a third. */
 bool wf_trunk_holds(struct wf_trunk *t, size_t len)
 {
 	uint64_t now = wf_ticks();
 
 	if (now - atomic_load_explicit(&t->sent, memory_order_relaxed) > ROW_GAP * t->tick_us) {
+		bool again = t->rows;
+
 		t->rows = t->row >= 2 * ROW;
 		t->row = 0;
-		return false;
+		if (!again || !t->rows)
+			return false;
+		if (!t->held)
+			t->written = now;       /* it waits from now on */
 	}
 	if ((++t->row < ROW && !t->rows) || t->held + len > HELD_MOST || now - t->written > HELD_TIME * t->tick_us)
 		return false;
 	t->held += (uint32_t)len;
+	atomic_store_explicit(&t->sent, now, memory_order_relaxed);
 	return true;
 }
 
@@ -293,6 +300,21 @@ void wf_trunk_held(struct wf_trunk *t)
 	atomic_store_explicit(&t->due, true, memory_order_relaxed);
 	atomic_store_explicit(&holding, 1, memory_order_relaxed);
 	wf_trunks_by(wf_now() + HELD_LONG);
+}
+
+/* As wf_trunk_turn, by the short way if there is nothing but something to write. */
+static void write_out(struct wf_trunk *t)
+{
+	struct wf_line *l;
+	bool news = false;
+
+	wf_lock(&t->lock);
+	l = wf_trunk_take_locked(t, wf_now(), &news);
+	wf_unlock(&t->lock);
+	if (l)
+		wf_trunk_taken(t, l, news);
+	else
+		wf_trunk_turn(t);
 }
 
 void wf_trunks_flush(void)
@@ -304,7 +326,7 @@ void wf_trunks_flush(void)
 	atomic_store_explicit(&holding, 0, memory_order_relaxed);
 	for (uint32_t at = 0; (t = wf_trunk_next(&at)) != NULL;)
 		if (atomic_load_explicit(&t->due, memory_order_relaxed) && atomic_exchange_explicit(&t->due, false, memory_order_relaxed))
-			wf_trunk_turn(t);
+			write_out(t);
 }
 
 void wf_trunk_kick(struct wf_trunk *t)
