@@ -111,6 +111,19 @@ bool wf_send_announce(struct wf_remote *r, struct wf_out *out, struct wf_rsend *
 	return true;
 }
 
+/* Does it go unasked? A long one only where that keeps what is sent after it waiting for a moment only: asking first costs a round trip, which is longer than that there. */
+static bool unasked(const struct wf_remote *r, uint64_t len)
+{
+	uint64_t rate = 0;
+
+	if (len <= r->conf.eager || len > r->conf.eager_most)
+		return len <= r->conf.eager;
+	for (const struct wf_lane *lane = r->lanes; lane < r->lanes + WF_LANES; lane++)
+		if (lane->up && lane->rate > rate)
+			rate = lane->rate;
+	return len <= rate / WF_EAGER_TIMES;
+}
+
 /* Sends what was accepted or is about to be: WEFT_DONE: it is over; 0: in a state of its own; -EAGAIN: no room in the stream; -EBUSY: its
  * destination has enough; -ENOMEM. Nothing happened then. */
 int wf_send_launch(struct wf_remote *r, struct wf_out *out, struct wf_rsend *s, struct wf_rdest *d)
@@ -118,7 +131,7 @@ int wf_send_launch(struct wf_remote *r, struct wf_out *out, struct wf_rsend *s, 
 	uint64_t cost = wf_credit_cost(s->len);
 	bool made = !d, invited = r->ninvites && wf_invite_used(r, s);
 
-	if (s->len <= r->conf.eager && !(s->flags & WF_SEND_RENDEZVOUS) && cost <= r->limit - r->used && !(d && d->clogged))
+	if (unasked(r, s->len) && !(s->flags & WF_SEND_RENDEZVOUS) && cost <= r->limit - r->used && !(d && d->clogged))
 		return launch_eager(r, out, s);
 	if (s->flags & WF_SEND_NOW)
 		return -EAGAIN;

@@ -14,6 +14,7 @@
 #define PROCESSES WF_PROCESSES
 #define BUCKETS 256u                    /* of processes of other jobs */
 #define WINDOW_MOST (1u << 20)          /* fills a line of 10 GB/s for 100 us */
+#define UNASKED_MOST (256u << 10)       /* of that one message; each is kept as a copy until it is acknowledged */
 #define FIRST 6                         /* silences before the first contact: hosts are not started all at once */
 
 static _Atomic(struct wf_trunk *) trunks[PROCESSES + WF_FOREIGNERS];   /* by number; behind those the processes of other jobs, as they came */
@@ -68,7 +69,8 @@ static uint64_t window(void)
 
 static struct wf_trunk *make(uint32_t process, const struct wf_endpoint *me, uint32_t them)
 {
-	struct wf_remote_conf conf = { .me = me->self.process, .them = them, .rails = 1, .ops = &ops, .deadline = FIRST * wf_knob(WF_KNOB_SILENCE) * WEFT_MS, .window = window() };
+	struct wf_remote_conf conf = { .me = me->self.process, .them = them, .rails = 1, .ops = &ops, .deadline = FIRST * wf_knob(WF_KNOB_SILENCE) * WEFT_MS, .window = window(),
+					.eager_most = UNASKED_MOST };
 	struct wf_trunk *t = calloc(1, sizeof(*t));
 
 	if (!t)

@@ -750,6 +750,38 @@ TEST(an_announced_or_eager_send_nobody_has_matched_is_taken_back_by_asking)
 	rig_free(w);
 }
 
+/* How a message of @len leaves where lanes carry @rate bytes a second. */
+static uint8_t leaves_as(struct world *w, uint64_t rate, uint64_t len)
+{
+	struct wf_remote *r = rig_remote(w, 1, 2);
+	struct mail *m;
+	uint8_t state;
+
+	for (struct wf_lane *lane = r->lanes; lane < r->lanes + WF_LANES; lane++)
+		lane->rate = rate;
+	rig_post(w);
+	m = rig_send(w, len, 0);
+	state = m->s.state;
+	rig_run(w, 1000);
+	CHECK(m->ended && m->err == 0 && m->matched);
+	return state;
+}
+
+TEST(a_long_message_goes_unasked_where_lanes_are_fast)
+{
+	struct world *w = rig_new((struct sim_conf){ .window = 1 << 20, .eager_most = 256 << 10 });
+
+	CHECK_EQ(leaves_as(w, 0, 60000), WF_S_EAGER);
+	CHECK_EQ(leaves_as(w, 0, 70000), WF_S_ANNOUNCED);                       /* nothing is known of them yet */
+	CHECK_EQ(leaves_as(w, 100000000, 70000), WF_S_ANNOUNCED);               /* 25,000 in a quarter of a millisecond */
+	CHECK_EQ(leaves_as(w, 100000000, 60000), WF_S_EAGER);
+	CHECK_EQ(leaves_as(w, 400000000, 100000), WF_S_EAGER);
+	CHECK_EQ(leaves_as(w, 400000000, 100001), WF_S_ANNOUNCED);
+	CHECK_EQ(leaves_as(w, 10000000000, 256 << 10), WF_S_EAGER);
+	CHECK_EQ(leaves_as(w, 10000000000, (256 << 10) + 1), WF_S_ANNOUNCED);
+	rig_free(w);
+}
+
 TEST(an_eager_send_in_flight_is_asked_for_behind_the_message)
 {
 	struct world *w = blocked();
