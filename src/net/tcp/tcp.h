@@ -34,7 +34,7 @@
 #define TCP_TAIL ((size_t)4 << 10)      /* ... behind a large need: what comes next is likely needed elsewhere, too */
 #define TCP_FRONT ((size_t)1 << 10)     /* ... where the last bytes were needed elsewhere: most of the next will be, too */
 #define TCP_LARGE ((size_t)32 << 10)    /* bytes needed elsewhere that make it worth another call */
-#define TCP_SMALL ((size_t)64)          /* bytes that say nothing of what comes next: the end of something */
+#define TCP_SMALL ((size_t)256)         /* bytes that say nothing of what comes next: the end of something, acknowledgements */
 #define TCP_STASH ((size_t)512)         /* up to this, what is left is copied aside; else the whole stage stays with the lane */
 #define TCP_CHUNK 64u                   /* lanes allocated at once */
 #define TCP_CHUNKS 4096u
