@@ -1,6 +1,6 @@
 /* bulk.c - granted sends: cutting chunks, when a lane has room for one.
  *
- * A chunk is cut when a bulk lane is to be filled and would finish it first (stripe.h); 1 ms of the lane's rate, 32 KiB - 1 MiB. What a lane is
+ * A chunk is cut when a bulk lane is to be filled and would finish it first (stripe.h); 1 ms of the lane's rate, 32 - 512 KiB. What a lane is
  * given ahead of its acknowledgements is bounded: a round trip and 2 ms more of the measured rate (at least 64 KiB), so that something urgent
  * waits no longer than that behind bulk, and a long line is still filled. A lane that goes down or is suspected gives its chunks back, and the
  * same spans are cut again. Of one send at most WF_CHUNKS_OUT chunks are under way: so the receiver's set of filled spans is bounded, too.
@@ -12,7 +12,7 @@
 #include "peer/stripe.h"
 
 #define CHUNK_LEAST (32u << 10)
-#define CHUNK_MOST WF_WIRE_BODY_MOST
+#define CHUNK_MOST (512u << 10)         /* of 1 MiB one half is opened while the other comes: encrypted, it takes longer in one piece */
 #define AHEAD_LEAST (64u << 10)
 #define AHEAD (2 * WEFT_MS)
 #define NO_MEMORY_WAIT (10 * WEFT_MS)
