@@ -148,9 +148,7 @@ int wf_want_of(const struct weft_port *p, const struct weft_op *op, void *ret_wa
 	return 0;
 }
 
-int wf_may_receive(const struct weft_port *p)
+int wf_may_not_receive(void)
 {
-	if (wf_likely(p->shared || p->owner == wf_self.id))
-		return 0;
 	return weft_fail(-EPERM, "only its own thread receives at that port");
 }

@@ -3,6 +3,7 @@
 #define WF_PORT_OP_H
 
 #include "port/port.h"
+#include "port/self.h"
 
 /* Copies a struct that begins with its size into the library's own, zero where the caller's is shorter.
  * -E2BIG: longer, and not zero there. -EINVAL: no size, or NULL. */
@@ -44,6 +45,11 @@ static inline bool wf_op_plain(const struct weft_op *op, uint32_t flags)
 }
 
 /* May this thread receive at @p? 0 or -EPERM. */
-int wf_may_receive(const struct weft_port *p);
+int wf_may_not_receive(void);
+
+static inline int wf_may_receive(const struct weft_port *p)
+{
+	return wf_likely(p->shared || p->owner == wf_self.id) ? 0 : wf_may_not_receive();
+}
 
 #endif

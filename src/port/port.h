@@ -85,23 +85,25 @@ _Static_assert(sizeof(struct wf_record) <= WF_BUF_SMALLEST, "a record, header in
 enum wf_what { WF_SEND, WF_RECV, WF_USER };
 enum wf_where { WF_NOWHERE, WF_IN_RING /* or spilled */, WF_QUEUED, WF_POSTED, WF_TAKEN, WF_COPYING, WF_TELLING };
 
+/* What a short message to a posted receive touches comes first, in four lines of the cache; six with what lies between made a window of 64 fill it. */
 struct weft_req {
 	struct wf_arrival a;                    /* send: the announcement; receive: a.entry is the want */
 	_Atomic uint32_t over;                  /* Q1: release by who ends it, acquire by who looks: st and the memory */
 	uint8_t what, where;                    /* where: under at's lock */
 	bool detached;                          /* nobody will look: free it at its end. Under the lock */
 	bool dirty;                             /* to be cleaned before the slab gets it: all but the hot path's */
+	uint32_t flags;                         /* of the op */
 	bool rests;                             /* repeating: the callback told of next has its memory */
 	bool limited;                           /* counts against its port's limit */
 	bool told;                              /* its end goes to done or queue */
-	int cancel;                             /* asked to end with this; under the lock */
 	int8_t prio;
-	uint32_t flags;                         /* of the op */
 	_Atomic(struct wf_parker *) waiter;     /* who sleeps for it */
-	struct weft_port *at, *from;            /* where it waits to be matched; send: from where */
+	struct weft_port *at;                   /* where it waits to be matched */
+	struct wf_mem mem;
+	struct weft_status st;
+	struct weft_port *from;                 /* send: from where */
 	struct wf_node mine;                    /* send: in from's list. told: in the callbacks' or queue's list */
 	struct wf_node spill;                   /* send: in at's spill. Else: in the work list */
-	struct wf_mem mem;
 	union {
 		struct weft_buf *buf;           /* send: what travels */
 		struct wf_far *pull;            /* receive: what it is copied from, bit by bit (far.h) */
@@ -119,8 +121,8 @@ struct weft_req {
 	weft_done_fn done;
 	struct weft_queue *queue;
 	weft_time expires;
+	int cancel;                             /* asked to end with this; under the lock */
 	_Atomic uint32_t timer;                 /* place among the timers + 1; under their lock, but read as a hint by at's holder */
-	struct weft_status st;
 };
 
 #define WF_PRIOS 8
