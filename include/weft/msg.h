@@ -110,6 +110,12 @@ int weft_send_post(struct weft_port *from, const struct weft_op *op, struct weft
 int weft_recv_post(struct weft_port *at, const struct weft_op *op, struct weft_req **ret_req WEFT_GIVES,
 		   struct weft_status *ret_st);
 
+/* The same for one block of memory and no options but @flags: without an op, which costs more to write than a short message to send. */
+int weft_send_start(struct weft_port *from, weft_id to, uint64_t tag, const void *data WEFT_HOLDS, size_t len, uint32_t flags,
+		    struct weft_req **ret_req WEFT_GIVES);
+int weft_recv_start(struct weft_port *at, weft_id from, uint64_t tag, uint64_t ignore, void *data WEFT_HOLDS, size_t cap, uint32_t flags,
+		    struct weft_req **ret_req WEFT_GIVES, struct weft_status *ret_st);
+
 /**
  * weft_probe - wait for a message by peer, tag, ignore or head, without receiving it.
  * With @ret_msg it is taken out of matching, to be received through op.msg (once, by any thread);
@@ -117,6 +123,40 @@ int weft_recv_post(struct weft_port *at, const struct weft_op *op, struct weft_r
  */
 int weft_probe(struct weft_port *at, const struct weft_op *what, weft_time until, struct weft_msg **ret_msg WEFT_GIVES,
 	       struct weft_status *ret_st);
+
+/* An op that the compiler sees being written, as it does in weft_send_post(NULL, WEFT(op, .peer = id, .data = p, .len = n), &req), and that says
+ * no more than the calls without one can: it goes by those, and is never written. */
+#if defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(__cplusplus)
+int weft_send_post_op(struct weft_port *from, const struct weft_op *op, struct weft_req **ret_req) __asm__("weft_send_post");
+int weft_recv_post_op(struct weft_port *at, const struct weft_op *op, struct weft_req **ret_req, struct weft_status *ret_st) __asm__("weft_recv_post");
+
+/* One expression: what it has of branches the compiler may decide too late. */
+extern inline __attribute__((gnu_inline, always_inline)) int weft_op_bare(const struct weft_op *op)
+{
+	return !((op->size ^ sizeof(*op)) | (uintptr_t)op->iov | op->niov | op->npeers | (uintptr_t)op->peers | (uintptr_t)op->layout |
+		 (uintptr_t)op->buf | (uintptr_t)op->msg | (uintptr_t)op->head | (uint32_t)op->rail | (uint8_t)op->prio | op->elem | op->zero |
+		 (uintptr_t)op->done | (uintptr_t)op->queue | (uintptr_t)op->user | (uint64_t)op->expires);
+}
+
+extern inline __attribute__((gnu_inline, always_inline)) int weft_send_post(struct weft_port *from, const struct weft_op *op, struct weft_req **ret_req)
+{
+	int bare = op && weft_op_bare(op) && !op->ignore;
+
+	if (__builtin_constant_p(bare) && bare)
+		return weft_send_start(from, op->peer, op->tag, op->data, op->len, op->flags, ret_req);
+	return weft_send_post_op(from, op, ret_req);
+}
+
+extern inline __attribute__((gnu_inline, always_inline)) int weft_recv_post(struct weft_port *at, const struct weft_op *op, struct weft_req **ret_req,
+									    struct weft_status *ret_st)
+{
+	int bare = op && weft_op_bare(op);
+
+	if (__builtin_constant_p(bare) && bare)
+		return weft_recv_start(at, op->peer, op->tag, op->ignore, op->data, op->len, op->flags, ret_req, ret_st);
+	return weft_recv_post_op(at, op, ret_req, ret_st);
+}
+#endif
 
 #ifdef __cplusplus
 }

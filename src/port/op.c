@@ -6,6 +6,8 @@
 
 #include "port/self.h"
 
+const struct weft_op wf_blank_op = { .size = sizeof(wf_blank_op) };
+
 #define SEND_FLAGS (WEFT_SYNC | WEFT_READY | WEFT_RENDEZVOUS | WEFT_COPY | WEFT_KEEP)
 #define RECV_FLAGS (WEFT_ALLOC | WEFT_TRUNCATE | WEFT_REPEAT)
 

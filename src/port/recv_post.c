@@ -323,3 +323,50 @@ int weft_recv_post(struct weft_port *at, const struct weft_op *theirs, struct we
 	}
 	return recv_post_slow(wf_self.port, theirs, ret_req, ret_st);
 }
+
+/* As an op, which is read and checked like any other. */
+WF_SLOW static int start_slow(struct weft_port *at, weft_id from, uint64_t tag, uint64_t ignore, void *data, size_t cap, uint32_t flags,
+			      struct weft_req **ret_req, struct weft_status *ret_st)
+{
+	struct weft_op op = wf_blank_op;
+
+	op.flags = flags;
+	op.peer = from;
+	op.tag = tag;
+	op.ignore = ignore;
+	op.data = data;
+	op.len = cap;
+	return recv_post_slow(at, &op, ret_req, ret_st);
+}
+
+static inline __attribute__((always_inline)) int start_at(struct weft_port *at, weft_id from, uint64_t tag, uint64_t ignore, void *data, size_t cap,
+							  uint32_t flags, struct weft_req **ret_req, struct weft_status *ret_st)
+{
+	bool own = !at;
+	int r = wf_enter();
+
+	if (wf_unlikely(r < 0))
+		return r;
+	if (own)
+		at = wf_self.port;
+	if (wf_likely(data && ret_req && !(flags & ~(uint32_t)WEFT_TRUNCATE)) && (own || wf_may_receive(at) == 0)) {
+		r = post_hot(at, own, from, tag, ignore, data, cap, flags, NULL, ret_req, ret_st);
+		if (wf_likely(r != -EINTR))
+			return r;
+	}
+	return start_slow(at, from, tag, ignore, data, cap, flags, ret_req, ret_st);
+}
+
+static __attribute__((noinline)) int start_there(struct weft_port *at, weft_id from, uint64_t tag, uint64_t ignore, void *data, size_t cap,
+						 uint32_t flags, struct weft_req **ret_req, struct weft_status *ret_st)
+{
+	return start_at(at, from, tag, ignore, data, cap, flags, ret_req, ret_st);
+}
+
+int weft_recv_start(struct weft_port *at, weft_id from, uint64_t tag, uint64_t ignore, void *data, size_t cap, uint32_t flags,
+		    struct weft_req **ret_req, struct weft_status *ret_st)
+{
+	if (at)
+		return start_there(at, from, tag, ignore, data, cap, flags, ret_req, ret_st);
+	return start_at(NULL, from, tag, ignore, data, cap, flags, ret_req, ret_st);
+}

@@ -237,6 +237,46 @@ int weft_send_post(struct weft_port *from, const struct weft_op *theirs, struct 
 	return send_post_slow(wf_self.port, theirs, ret_req);
 }
 
+/* As an op, which is read and checked like any other. */
+WF_SLOW static int send_start_slow(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len, uint32_t flags, struct weft_req **ret_req)
+{
+	struct weft_op op = wf_blank_op;
+
+	op.flags = flags;
+	op.peer = to;
+	op.tag = tag;
+	memcpy(&op.data, &data, sizeof(data));  /* only read */
+	op.len = len;
+	return send_post_slow(from, &op, ret_req);
+}
+
+static __attribute__((noinline)) int send_start_from(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len, uint32_t flags,
+						     struct weft_req **ret_req)
+{
+	if (wf_likely(data && !flags && to >> 52 == 0xfff) && send_hot_at(from, to, tag, data, len)) {
+		if (ret_req)
+			*ret_req = NULL;
+		return WEFT_DONE;
+	}
+	return send_start_slow(from, to, tag, data, len, flags, ret_req);
+}
+
+int weft_send_start(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len, uint32_t flags, struct weft_req **ret_req)
+{
+	int r = wf_enter();
+
+	if (wf_unlikely(r < 0))
+		return r;
+	if (wf_unlikely(from != NULL))
+		return send_start_from(from, to, tag, data, len, flags, ret_req);
+	if (wf_likely(data && !flags) && send_hot(to, tag, data, len)) {
+		if (ret_req)
+			*ret_req = NULL;
+		return WEFT_DONE;
+	}
+	return send_start_slow(wf_self.port, to, tag, data, len, flags, ret_req);
+}
+
 /* Others wait already. */
 static bool queued(const struct outgoing *o)
 {
