@@ -96,14 +96,8 @@ int wm_recv_start(struct MPI_ABI_Request *r)
 /* What most are: plain memory, and somebody to receive from. The request needs none of the arguments. */
 static inline int start_plain(struct MPI_ABI_Request *r, void *buf, size_t len, int source, int tag)
 {
-	struct weft_op op = wm_blank;
-	int err;
+	int err = weft_recv_start(r->comm->talk, wm_source(source), wm_tag_wanted(tag), wm_tag_ignored(tag), buf, len, WEFT_TRUNCATE, &r->req, &r->done);
 
-	op.flags = WEFT_TRUNCATE;
-	op.data = buf;
-	op.len = len;
-	wm_want(&op, source, tag);
-	err = weft_recv_post(r->comm->talk, &op, &r->req, &r->done);
 	if (WM_UNLIKELY(err == -EMSGSIZE)) {    /* there already, and too long: whoever waits is told */
 		r->done.err = err;
 		return MPI_SUCCESS;

@@ -19,8 +19,6 @@ struct MPI_ABI_Request wm_sent = {
 	.done = { .index = WEFT_NOBODY },
 };
 
-const struct weft_op wm_blank = { .size = sizeof(wm_blank) };
-
 static _Thread_local struct {
 	struct MPI_ABI_Request *first;
 	int count;

@@ -124,15 +124,9 @@ static int send_start(const char *function, const void *buf, MPI_Count count, MP
 		return err ? wm_error(c, function, err, "%s", weft_last_error()) : MPI_SUCCESS;
 	}
 	if (WM_LIKELY(type->plain)) {
-		struct weft_op op = wm_blank;
 		struct weft_req *req = NULL;
 
-		op.flags = mode_flags[mode];
-		op.peer = weft_at((uint32_t)dest);
-		op.tag = (uint64_t)tag;
-		op.data = (void *)(uintptr_t)buf;
-		op.len = (size_t)(count * type->size);
-		err = weft_send_post(c->talk, &op, &req);
+		err = weft_send_start(c->talk, weft_at((uint32_t)dest), (uint64_t)tag, buf, (size_t)(count * type->size), mode_flags[mode], &req);
 		if (WM_LIKELY(err == WEFT_DONE))
 			return MPI_SUCCESS;
 		r = err == 0 ? wm_request_new(WM_SEND, c) : NULL;

@@ -1,31 +1,5 @@
-/* transfer.c - the arguments of a send or a receive: checked, refused in words, kept in a request. */
+/* transfer.c - the arguments of a send or a receive: refused in words, kept in a request. */
 #include "request.h"
-
-int wm_check_send(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
-{
-	const struct MPI_ABI_Comm *c = wm_comm(comm);
-
-	if (WM_UNLIKELY(!c))
-		return MPI_ERR_COMM;
-	if (WM_UNLIKELY((unsigned)dest >= (unsigned)c->peers && dest != MPI_PROC_NULL))
-		return MPI_ERR_RANK;
-	if (WM_UNLIKELY(tag < 0))
-		return MPI_ERR_TAG;
-	return wm_check_data(buf, count, wm_type(datatype));
-}
-
-int wm_check_recv(const void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm)
-{
-	const struct MPI_ABI_Comm *c = wm_comm(comm);
-
-	if (WM_UNLIKELY(!c))
-		return MPI_ERR_COMM;
-	if (WM_UNLIKELY((unsigned)source >= (unsigned)c->peers && source != MPI_PROC_NULL && source != MPI_ANY_SOURCE))
-		return MPI_ERR_RANK;
-	if (WM_UNLIKELY(tag < 0 && tag != MPI_ANY_TAG))
-		return MPI_ERR_TAG;
-	return wm_check_data(buf, count, wm_type(datatype));
-}
 
 int wm_refuse(MPI_Comm comm, const char *function, int code, MPI_Count count, int rank, int tag)
 {

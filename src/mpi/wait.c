@@ -316,6 +316,12 @@ static int all(const char *function, int count, MPI_Request requests[], weft_tim
 	return ends_tell(function, &e);
 }
 
+/* Over, with nothing to tell and nothing to keep. */
+static inline bool is_plain(const struct MPI_ABI_Request *r)
+{
+	return r == &wm_sent || (r->what < WM_USER && !r->persistent && !r->with && !r->done.err);
+}
+
 /* One after the other, each ended as soon as it is over: most are by then. */
 int PMPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[])
 {
@@ -335,6 +341,12 @@ int PMPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of
 		if (active && (r->req || r->with) && WM_UNLIKELY((active = wm_request_over(r, WEFT_FOREVER)) < 0)) {
 			err = wm_weft_error(r->comm, __func__, active);
 			break;
+		}
+		if (WM_LIKELY(!array_of_statuses && active && is_plain(r))) {
+			array_of_requests[i] = MPI_REQUEST_NULL;
+			if (r != &wm_sent)
+				wm_request_drop(r);
+			continue;
 		}
 		end_next(&e, &array_of_requests[i]);
 	}
