@@ -328,7 +328,7 @@ int weft_buf_state(const struct weft_buf *buf)
 	uint64_t word = b ? atomic_load_explicit(&b->word, memory_order_acquire) : WF_BUF_NONE, taken = 0;      /* E1 */
 
 	/* What happens to views in other processes is not told: it has to be looked at. */
-	if (wf_unlikely(lent(word) && wf_segments_shared())) {
+	if (wf_unlikely(!wf_is_away(word) && lent(word) && wf_segments_shared())) {
 		wf_share_collect();
 		taken = wf_share_taken(b);
 		word = atomic_load_explicit(&b->word, memory_order_acquire);                    /* E1 */

@@ -129,6 +129,32 @@ void wf_bury_begin(uint32_t process)
 	wf_atlas_release();
 }
 
+/* Only where nothing stands: who sends it on at this moment says more, and before the handle is free (wf_buf_fly); our name on one that is put at this
+ * moment is cleared like others (page_held). */
+static void see_name(struct wf_buf *b, struct wf_entry *e, void *arg)
+{
+	uint64_t nobody = 0;
+
+	(void)arg;
+	if (in_hands(b))
+		atomic_compare_exchange_strong_explicit(&e->holder, &nobody, wf_held(wf_segments.process), memory_order_relaxed, memory_order_relaxed);
+}
+
+void wf_bury_name(uint32_t process)
+{
+	struct wf_maps *m;
+
+	wf_atlas_hold();
+	m = atomic_load_explicit(&wf_atlas[process], memory_order_relaxed);
+	for (uint32_t i = 0; m && i < WF_SEGMENT_CHUNKS; i++) {
+		struct wf_chunk *c = atomic_load_explicit(&m->chunk[i], memory_order_relaxed);
+
+		if (c && !c->blank)
+			wf_chunk_each(c, see_name, NULL);
+	}
+	wf_atlas_release();
+}
+
 bool wf_bury(uint32_t process)
 {
 	struct wf_maps *m;

@@ -5,7 +5,8 @@
  * else. Blank memory costs address space and no pages, and says what is right: cells that look old, entries in nobody's hands, a board without ports.
  *
  * When   A process is dead and that is settled: nothing of its own flies any more, and no buffer of its comes into being. Those that are left
- *        only change hands, or are put. Who has one stands in its entry: a living process, or one to whom a living one sends it. A chunk is
+ *        only change hands, or are put. Who has one stands in its entry: a living process, or one to whom a living one sends it. Who has one straight
+ *        from its maker puts his name there when he hears of the death, before he says that he has acted on it (wf_bury_name). A chunk is
  *        blanked here when no entry of it says so any more and no handle of it is in hands here. Everybody clears his own name from entries
  *        of buffers that he has put, so all come to the same end, each by himself.
  *        A chunk of a dead process has its buffers land under the atlas's lock (chunk.dead; share.c), under which it is looked at: no buffer is
@@ -23,6 +24,9 @@ struct weft_buf;
 
 /* [listener] @process is dead: its buffers land with care from now on. */
 void wf_bury_begin(uint32_t process);
+
+/* [listener] Likewise, and landings that were under way at wf_bury_begin are over: of its buffers that are in hands here, that stands in their entries. */
+void wf_bury_name(uint32_t process);
 
 /* [listener] @process is dead and settled, landings that were under way at wf_bury_begin are over, and nothing else here points into its memory but
  * what may find it blank. What nobody has is blanked: true: that was all. */

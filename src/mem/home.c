@@ -8,9 +8,10 @@
  *         anew before the CAS. The maker follows links only into his own entries, and takes home only what his
  *         private words say is away. What others may have written can make a walk end early, never long: it ends
  *         after STRANGE_MOST links that led to nothing.
- * Death   A buffer that is away and HELD(dead) is taken back after the list was emptied: what he had pushed is then
- *         off the list. Walks and scans exclude one another by home_lock; otherwise a scan could take back what a
+ * Death   A buffer that is away and HELD(dead), or was given to the dead and its word says 0, is taken back after the list
+ *         was emptied: what he had pushed is then off the list. Walks and scans exclude one another by home_lock; otherwise a scan could take back what a
  *         walk has yet to reach, and the walk take back its next life.
+ * Word    Whatever the entry said, it says 0 before the buffer is in the pool: its next life begins with that.
  * Edges   W1  see share.c.
  *         W2  release CAS of head (each push reads the one before: a release sequence) -> acquire exchange: the
  *             entries' next, and all that holders did to the memory, before its next life.
@@ -171,13 +172,16 @@ void wf_share_flush(void)
 			chain_push(c, &c->chain[i]);
 }
 
-bool wf_share_came(struct wf_buf *b)
+bool wf_share_came(struct wf_buf *b, struct wf_entry *e)
 {
-	uint64_t word = WF_BUF_AWAY;
+	uint64_t word = atomic_load_explicit(&b->word, memory_order_relaxed);   /* the swap decides */
 
-	if (!wf_word_swap(b, &word, WF_BUF_FREE, memory_order_acquire))         /* W1 */
+	if (!wf_is_away(word) || !wf_word_swap(b, &word, WF_BUF_FREE, memory_order_acquire))    /* W1 */
 		return false;
 	wf_user_acquires(b);
+	/* relaxed: who has put it writes here no more, and its next life begins behind this. Mostly it is 0: then the line is not taken from anybody. */
+	if (wf_unlikely(atomic_load_explicit(&e->holder, memory_order_relaxed)))
+		atomic_store_explicit(&e->holder, 0, memory_order_relaxed);
 	if (!b->class)
 		wf_ledger_end(b->slot);
 	wf_buf_home(b);
@@ -227,7 +231,7 @@ static int collect_locked(struct wf_ledger *l)
 		if (!b)
 			break;
 		link = atomic_load_explicit(&e->next, memory_order_relaxed);    /* before it is anybody else's */
-		if (wf_share_came(b))
+		if (wf_share_came(b, e))
 			n++;
 		else
 			strange++;
@@ -270,10 +274,15 @@ bool wf_share_orphaned(uint64_t holder)
 
 static void take_back(struct wf_buf *b, struct wf_entry *e, void *arg)
 {
+	uint64_t word = atomic_load_explicit(&b->word, memory_order_acquire), holder;   /* W1 */
+
 	(void)arg;
-	if (atomic_load_explicit(&b->word, memory_order_acquire) == WF_BUF_AWAY &&      /* W1 */
-	    wf_share_orphaned(atomic_load_explicit(&e->holder, memory_order_relaxed)))
-		wf_share_came(b);
+	if (!wf_is_away(word))
+		return;
+	holder = atomic_load_explicit(&e->holder, memory_order_relaxed);
+	/* What the dead one got from us, and gave to nobody, nobody will ever read, taken or not. */
+	if (holder & WF_HOLDER_KIND ? wf_share_orphaned(holder) : fate_of(wf_away_to(word)) != ALIVE)
+		wf_share_came(b, e);
 }
 
 static void scan(void)
@@ -332,7 +341,7 @@ static void count_taken(struct wf_buf *b, struct wf_entry *e, void *arg)
 {
 	struct taken *t = arg;
 
-	if (atomic_load_explicit(&b->word, memory_order_acquire) == WF_BUF_AWAY && !b->class && b->view.of == t->of &&  /* W1 */
+	if (wf_is_away(atomic_load_explicit(&b->word, memory_order_acquire)) && !b->class && b->view.of == t->of &&  /* W1 */
 	    (atomic_load_explicit(&e->holder, memory_order_relaxed) & WF_HOLDER_KIND) == WF_HOLDER_HELD)
 		t->n++;
 }
@@ -352,7 +361,7 @@ uint64_t wf_share_taken(const struct wf_buf *b)
 static void count_away(struct wf_buf *b, struct wf_entry *e, void *arg)
 {
 	(void)e;
-	*(size_t *)arg += atomic_load_explicit(&b->word, memory_order_relaxed) == WF_BUF_AWAY;
+	*(size_t *)arg += wf_is_away(atomic_load_explicit(&b->word, memory_order_relaxed));
 }
 
 static void count_here(struct wf_buf *b, void *arg)

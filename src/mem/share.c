@@ -6,8 +6,10 @@
  *         flies from that sender to this process, and stores HELD(me). Numbers that do not fit together are -EBADMSG.
  *         A sender that lies about what is his can hand over memory that somebody else uses, which he could have
  *         written to anyway.
- * Edges   W1  release store of AWAY -> acquire load or swap of it (here, home.c): the entry says FLYING, not what it
- *             said before.
+ *         Straight from its maker, one in a chunk: the entry is neither written nor read. It says 0, as it has since the
+ *         buffer came home, and beside AWAY stands the taker.
+ * Edges   W1  release store of AWAY -> acquire load or swap of it (here, home.c): the entry says FLYING or 0, or what later holders
+ *             said, not what it said before.
  *         Shared words are stored and loaded relaxed. The mailbox orders the giver's store before the taker's load;
  *         what a holder did to the memory is ordered by the mailbox, or by the return list (W2, home.c).
  * Tested  tests/unit/test_share.c, tests/stress/stress_share.c.
@@ -53,17 +55,22 @@ static int nonsense(const struct wf_flight *f)
 			 (unsigned long long)f->offset, f->class);
 }
 
-/* The holder's handle lets go of the buffer. W1: after the entry says where it goes. */
-static void handle_leave(struct wf_buf *b)
+/* One of ours lets go, given to @to; 0: its entry says so. */
+static void own_leave(struct wf_buf *b, uint32_t to)
 {
-	if (wf_buf_far(b)) {
-		wf_far_leaves(b);
-		return;
-	}
 	wf_user_releases(b);
 	if (b->class)
 		wf_poison(b->home, (size_t)1 << b->class);
-	atomic_store_explicit(&b->word, WF_BUF_AWAY, memory_order_release);             /* W1 */
+	atomic_store_explicit(&b->word, wf_away(to), memory_order_release);             /* W1 */
+}
+
+/* The holder's handle lets go of the buffer. W1: after the entry says where it goes. */
+static void handle_leave(struct wf_buf *b)
+{
+	if (wf_buf_far(b))
+		wf_far_leaves(b);
+	else
+		own_leave(b, 0);
 }
 
 /* What a view shows is a buffer of ours in shared memory, or it cannot be seen from elsewhere. */
@@ -147,9 +154,15 @@ int wf_buf_fly(struct weft_buf *carry, uint32_t to, struct wf_flight *ret_flight
 	ret_flight->index = index;
 	ret_flight->class = class;
 	ret_flight->view = 0;
-	ret_flight->reserved = 0;
+	if (wf_likely(!wf_buf_far(b))) {
+		ret_flight->number = ++b->slot;
+		own_leave(b, to);
+		return 0;
+	}
+	ret_flight->number = 0;
 	holder_set(&c->entries[index], wf_flying(wf_segments.process, to));
-	handle_leave(b);
+	atomic_thread_fence(memory_order_release);      /* with wf_bury_name: free only behind that word */
+	wf_far_leaves(b);
 	return 0;
 }
 
@@ -230,16 +243,34 @@ static bool handle_open(const struct wf_buf *b, uint64_t *ret_word)
 	return *ret_word == WF_BUF_FREE || *ret_word == WF_BUF_NONE;
 }
 
-static inline int land_in_chunk(struct wf_chunk *c, uint32_t index, uint32_t from, const struct wf_flight *f, size_t len,
+/* Is the flight of @f, from its maker, one that @b has not been on yet? */
+static bool flies_anew(const struct wf_buf *b, uint32_t index, const struct wf_flight *f)
+{
+	return f->index == index && f->number != b->slot;
+}
+
+/* @named: straight from its maker or not, the entry is to say who has it. */
+static inline int land_in_chunk(struct wf_chunk *c, uint32_t index, uint32_t from, const struct wf_flight *f, size_t len, bool named,
 				struct weft_buf **ret_buf)
 {
 	struct wf_entry *e = &c->entries[index];
 	struct wf_buf *b = &c->handles[index];
 	uint64_t word;
 
-	if (wf_unlikely(!flies_here(e, from) || !handle_open(b, &word)))
+	if (wf_unlikely(!handle_open(b, &word)))
 		return nonsense(f);
-	holder_set(e, wf_held(wf_segments.process));
+	if (wf_likely(from == f->maker)) {
+		if (wf_unlikely(!flies_anew(b, index, f)))
+			return nonsense(f);
+		b->slot = f->number;
+		wf_want_line(e);        /* it will be put */
+	} else if (flies_here(e, from)) {
+		named = true;
+	} else {
+		return nonsense(f);
+	}
+	if (wf_unlikely(named))
+		holder_set(e, wf_held(wf_segments.process));
 	b->home = c->data + f->offset;
 	b->class = (uint8_t)(f->class | WF_CLASS_FAR);
 	chunk_note_class(c, f->offset, f->class);
@@ -285,7 +316,7 @@ static WF_SLOW int land_late(struct wf_chunk *c, uint32_t index, uint32_t from, 
 	int r;
 
 	wf_atlas_hold();
-	r = land_in_chunk(c, index, from, f, len, ret_buf);
+	r = c->blank ? nonsense(f) : land_in_chunk(c, index, from, f, len, true, ret_buf);
 	wf_atlas_release();
 	return r;
 }
@@ -303,7 +334,7 @@ static int land_far(uint32_t from, const struct wf_flight *f, size_t len, struct
 		return r;
 	if (wf_unlikely(atomic_load_explicit(&c->dead, memory_order_relaxed)))
 		return land_late(c, index, from, f, len, ret_buf);
-	return land_in_chunk(c, index, from, f, len, ret_buf);
+	return land_in_chunk(c, index, from, f, len, false, ret_buf);
 }
 
 /* Where the buffer that a view shows lies here; *@ret_big has one user more, or is NULL. */
@@ -400,14 +431,14 @@ static struct wf_buf *own_of(const struct wf_flight *f, struct wf_entry **ret_en
 /* It comes back as what it was: the same handle. */
 static int land_own(uint32_t from, const struct wf_flight *f, size_t len, struct weft_buf **ret_buf)
 {
-	uint64_t word = WF_BUF_AWAY;
 	struct wf_entry *e;
 	struct wf_buf *b = own_of(f, &e);
+	uint64_t word = b ? atomic_load_explicit(&b->word, memory_order_relaxed) : WF_BUF_NONE, away = word;    /* the swap decides */
 
-	if (!b || !flies_here(e, from) || !wf_word_swap(b, &word, WF_BUF_SENT, memory_order_acquire))   /* W1 */
+	if (!wf_is_away(word) || !flies_here(e, from) || !wf_word_swap(b, &word, WF_BUF_SENT, memory_order_acquire))    /* W1 */
 		return nonsense(f);
 	if (b->class != f->class || len > (size_t)1 << b->class) {
-		atomic_store_explicit(&b->word, WF_BUF_AWAY, memory_order_release);             /* W1 */
+		atomic_store_explicit(&b->word, away, memory_order_release);                    /* W1 */
 		return nonsense(f);
 	}
 	holder_set(e, 0);
@@ -435,12 +466,12 @@ void wf_buf_refuse(uint32_t from, const struct wf_flight *f)
 	struct wf_entry *e = NULL;
 	struct wf_buf *b;
 	uint32_t index;
-	uint64_t link = 0;
+	uint64_t link = 0, word;
 
 	if (f->maker == wf_segments.process) {
 		b = f->view ? NULL : own_of(f, &e);
 		if (b && flies_here(e, from))
-			wf_share_came(b);
+			wf_share_came(b, e);
 		return;
 	}
 	if (!f->view && index_in_chunk(f->offset, f->class, &index)) {
@@ -448,6 +479,14 @@ void wf_buf_refuse(uint32_t from, const struct wf_flight *f)
 			return;
 		e = &c->entries[index];
 		link = wf_link_to(f->segment, index);
+		if (from == f->maker) {
+			b = &c->handles[index];
+			if (!handle_open(b, &word) || !flies_anew(b, index, f))
+				return;
+			b->slot = f->number;
+			wf_share_send_home(f->maker, e, link);
+			return;
+		}
 	} else if (f->index && f->index < WF_LEDGER_SLOTS && wf_atlas_ledger(f->maker, &l) == 0) {
 		e = &l->entry[f->index];
 		link = wf_link_to(WF_SEGMENT_LEDGER, f->index);

@@ -5,11 +5,16 @@
  *         stores it before the message is published, the taker when he takes it. The maker keeps class, size and
  *         state in private memory and believes of the shared words only what fits: a word can delay a buffer's return
  *         or give it back early to a process that lies about itself, never break memory.
+ *         A buffer of a chunk that its maker gives away needs no such word: the maker knows to whom (word.h), and the word
+ *         says 0 until that one gives it on. Its line would have to go there with each buffer, and back. The taker
+ *         believes its maker without it: it is his memory, and he could have written any word there. So that one flight
+ *         is not taken for two it has a number, which the taker's handle keeps; it comes round after 2^32 flights.
  *         A buffer comes home through its maker's return list: a stack of links with its head in the maker's ledger
  *         (ledger.h), pushed by whoever puts it, in chains of up to 8 by one CAS each, emptied whole by the maker
  *         (home.c). A chain that a dying process did not push is found by its words.
- * Death   The maker takes back HELD(dead); FLYING(p to q) when the agent says that p's or q's death is settled:
- *         everybody alive has acted on it, so that what was published has been taken.
+ * Death   The maker takes back HELD(dead), and what it gave to the dead if the word says 0: a living one would have it by a
+ *         word. FLYING(p to q) when the agent says that p's or q's death is settled: everybody alive has acted on it, so
+ *         that what was published has been taken.
  */
 #ifndef WF_MEM_SHARE_H
 #define WF_MEM_SHARE_H
@@ -27,7 +32,7 @@ struct wf_flight {
 	uint32_t index;                 /* of its entry; of a view and of a big one: in the ledger */
 	uint32_t class;                 /* log2 of its bytes */
 	uint32_t view;                  /* 1: a read-only view, lent by its maker */
-	uint32_t reserved;
+	uint32_t number;                /* by its maker, of a buffer in a chunk: differs from that of its last flight */
 };
 
 /* Out of a cell, where others may write at any time: each word once, and word by word. What is stored by 16 bytes and loaded in parts cannot be read
@@ -42,12 +47,12 @@ static inline void wf_flight_get(const void *cell, struct wf_flight *ret_flight)
 	ret_flight->index = from->index;
 	ret_flight->class = from->class;
 	ret_flight->view = from->view;
-	ret_flight->reserved = 0;
+	ret_flight->number = from->number;
 }
 
 /**
  * wf_buf_fly - [any] @carry (between wf_buf_send_begin and wf_buf_sent, as buf.h) is about to be published to process
- * @to. Its word says FLYING(me to @to) from now on, and *@ret_flight is to be put into the message.
+ * @to. It is on its way there from now on, and *@ret_flight is to be put into the message.
  * Returns 0; -EXDEV: it cannot travel as it is (not in shared memory; a view of another process's buffer): the
  * payload has to be copied; -ENOMEM.
  * After a publication @carry is gone for this process, as after wf_buf_sent: if it was made here its handle is marked
@@ -57,7 +62,8 @@ static inline void wf_flight_get(const void *cell, struct wf_flight *ret_flight)
  */
 int wf_buf_fly(struct weft_buf *carry, uint32_t to, struct wf_flight *ret_flight);
 
-/* [any] It was not published: as before wf_buf_fly, and wf_buf_send_undo may follow. */
+/* [any] It was not published: as before wf_buf_fly, and wf_buf_send_undo may follow. Not of one of ours if it was to go to a process that may have died: it is
+ * taken back. */
 void wf_buf_unfly(struct weft_buf *carry);
 
 /* [any] It was published: the giver's side is over. The carry itself is not named: it may be home, or here again, by now. */

@@ -65,7 +65,7 @@ struct wf_buf {                         /* a handle: one cache line */
 	void *home;                     /* what data must be */
 	uint8_t class;                  /* 0: a view; with WF_CLASS_FAR: not ours */
 	uint8_t phase;                  /* of a view: as what its buffer counts it; else whether it is weft's own (bury.c) */
-	uint32_t slot;                  /* of one in no chunk: its entry in its maker's ledger, 0: none */
+	uint32_t slot;                  /* of one in no chunk: its entry in its maker's ledger, 0: none; else the number of its last flight from him */
 };
 _Static_assert(sizeof(struct wf_buf) == WF_LINE, "a handle is one cache line");
 _Static_assert(sizeof(struct wf_buf) * WF_UNITS * WF_UNIT_HANDLES * WF_AREA_QUARTERS == 1u << WF_CLASS_CHUNK,

@@ -10,7 +10,9 @@
  *    +------ came home ---- AWAY <--+  one of ours in another process's hands; landed here again: HELD
  *
  * Shared, in the entry beside the data: HELD(p), or FLYING(p to q), or 0. It counts only while the handle says AWAY,
- * at its maker, and when it is landing, at the taker.
+ * at its maker, and when it is landing, at the taker. 0 while AWAY: it is where its maker gave it, and that stands beside
+ * AWAY in the private word; so who gets a buffer from its maker and puts it touches nothing of it that is shared but
+ * its link home.
  */
 #ifndef WF_MEM_WORD_H
 #define WF_MEM_WORD_H
@@ -120,6 +122,22 @@ static inline void wf_far_view_lands(struct wf_buf *v)
 #endif
 }
 
+/* The word of one of ours that is given to process @to; 0: of a view or a big one, whose entry always says where it is. */
+static inline uint64_t wf_away(uint32_t to)
+{
+	return WF_BUF_AWAY | (uint64_t)to << 4;
+}
+
+static inline bool wf_is_away(uint64_t word)
+{
+	return (word & WF_BUF_STATE) == WF_BUF_AWAY;
+}
+
+static inline uint32_t wf_away_to(uint64_t word)
+{
+	return (uint32_t)(word >> 4);
+}
+
 /* The shared word. Its low bits are a kind, then come two processes of 31 bits each. */
 enum { WF_HOLDER_HELD = 1, WF_HOLDER_FLYING = 2, WF_HOLDER_KIND = 3 };
 
@@ -152,8 +170,8 @@ void wf_share_return(struct wf_buf *b);
 /* home.c: the buffer behind @entry of @maker, in our hands, without a handle, likewise. @link as in ledger.h. */
 void wf_share_send_home(uint32_t maker, struct wf_entry *entry, uint64_t link);
 
-/* home.c: @b, one of ours that is away, is free again; false: it is not away. */
-bool wf_share_came(struct wf_buf *b);
+/* home.c: @b, one of ours that is away, is free again; @e: its entry. False: it is not away. */
+bool wf_share_came(struct wf_buf *b, struct wf_entry *e);
 
 /* home.c: of the views of @b lent to other processes, how many have been taken there. */
 uint64_t wf_share_taken(const struct wf_buf *b);

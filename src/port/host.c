@@ -330,6 +330,8 @@ void wf_host_dead(uint32_t process)
 	/* What flew to it or from it has been published or landed when we say that we have acted: nobody is in the middle of either. */
 	for (int i = 0; i < WAIT_MOST && (wf_ways_bury() || wf_fars_pulling(process)); i++)
 		wf_nap(100000);
+	wf_port_each(pass, NULL);       /* landings that did not know yet */
+	wf_bury_name(process);
 }
 
 void wf_host_tell_ended(weft_id id)

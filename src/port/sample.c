@@ -127,7 +127,7 @@ static size_t away_of(const struct wf_memory *mem, const struct wf_chunk *c, uns
 		if (!get(mem, at + i * sizeof(*some), some, m * sizeof(*some)))
 			break;
 		for (unsigned k = 0; k < m; k++)
-			away += atomic_load_explicit(&some[k].word, memory_order_relaxed) == WF_BUF_AWAY;
+			away += wf_is_away(atomic_load_explicit(&some[k].word, memory_order_relaxed));
 	}
 	return away;
 }

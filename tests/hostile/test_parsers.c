@@ -180,12 +180,18 @@ static void attach(uint32_t key)
 
 static struct wf_flight some_flight(void)
 {
-	return (struct wf_flight){
+	struct wf_flight f = {
 		.maker = (uint32_t)(any() % 4 ? 1 + any() % 2 : nasty()),
 		.segment = (uint32_t)(any() % 4 ? 1 + any() % 3 : nasty()),
 		.offset = any() % 2 ? any() % 8192 * 256 : nasty(), .index = (uint32_t)(any() % 2 ? any() % 64 : nasty()),
 		.class = (uint32_t)(any() % 4 ? 6 + any() % 26 : nasty()), .view = any() % 4 == 0 ? (uint32_t)nasty() : 0,
+		.number = (uint32_t)(any() % 2 ? any() % 4 : nasty()),
 	};
+
+	/* Mostly what belongs to its place, as a taker looks at that (share.c). */
+	if (any() % 4)
+		f.index = (uint32_t)((f.offset >> 20) * 4096 + (f.class <= 20 ? f.offset % (1u << 20) >> f.class : 0));
+	return f;
 }
 
 static void ticket_fill(struct wf_ticket *t, uint32_t serial)

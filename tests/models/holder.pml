@@ -2,13 +2,15 @@
  * maker gets it back exactly once per life: never twice, never while a living process has it, and always in the end.
  *
  * As it is: thread 0 is the maker M, 1 is P, 2 is Q. M gives the buffer to P, who puts it or gives it to Q, who puts it
- * or gives it back to M. A killed process's stores still become visible, then its death is told to each of the others;
- * each acts on it (takes what the dead one had published for it, ends its own way there) and says so; when all have, it
- * is settled. M takes back what the dead HELD when it is told, what was FLYING from or to them when it is settled. Who
- * gives claims a cell first, then changes the word, then publishes: a claim that finds the way shut changed nothing.
+ * or gives it back to M. The word says nothing while P has it straight from M. A killed process's stores still become
+ * visible, then its death is told to each of the others; each acts on it (takes what the dead one had published for
+ * it, ends its own way there) and says so; when all have, it is settled. M takes back what the dead HELD, or had from M
+ * by no word, when it is told, what was FLYING from or to them when it is settled. Who gives claims a cell first, then
+ * changes the word, then publishes: a claim that finds the way shut changed nothing.
  *
  * MAKER: inside the maker. Thread 0 gives the buffer to Q (thread 2), thread 1 is the listener, which collects and
- * scans. The buffer was last held by P, who is dead, and may have pushed it before he died.
+ * scans. The buffer was last held by P, who is dead, and may have pushed it before he died; or it has landed here, and
+ * thread 0 has it.
  *
  * Not shown: the links of a longer return list (one CAS and one exchange of its head); what liars write.
  *
@@ -19,9 +21,10 @@
  *            KILL ACT_FLYING       it says so while a cell that it claimed for the dead one is not published
  *            KILL FLY_FIRST        the word says FLYING before a cell was claimed, and is set back when that fails
  *            HELD_LATE             the giver changes the word behind the publication
+ *            KILL NO_CLEAR         what comes home keeps its word
  *            MAKER WEAK NO_W1      AWAY is stored without order behind the word
  *            MAKER NO_COLLECT      a scan does not empty the return list first
- *            MAKER KILL ACT_FLYING, MAKER KILL FLY_FIRST  as above, by the maker itself
+ *            MAKER KILL FLY_FIRST  as above, by the maker itself
  */
 #define THREADS 3
 #define HOLDER 0                /* the shared word */
@@ -29,10 +32,8 @@
 #define NOBODY 0
 #define HELD_P 1
 #define HELD_Q 2
-#define FLYING_MP 3
-#define FLYING_PQ 4
-#define FLYING_QM 5
-#define FLYING_MQ 6
+#define FLYING_PQ 3
+#define FLYING_QM 4
 #define DEPTH 3
 
 #ifndef MAKER
@@ -44,7 +45,7 @@
 
 #include "memory.pml"
 
-mtype = { FREE, AWAY };
+mtype = { FREE, AWAY, HOME };
 
 mtype handle = FREE;            /* the maker's, private */
 byte life;
@@ -62,10 +63,18 @@ inline came()
 		if
 		:: handle == AWAY ->
 			assert(!(has_p && !dead[1]) && !(has_q && !dead[2]));
-			handle = FREE
+			handle = HOME
 		:: else
 		fi
 	}
+	if
+	:: handle == HOME ->
+#ifndef NO_CLEAR
+		store(0, HOLDER, NOBODY);
+#endif
+		handle = FREE
+	:: else
+	fi
 }
 
 inline collect(x)
@@ -81,13 +90,12 @@ inline collect(x)
 #ifdef NO_TAKE_BACK
 #define HELD_BY_DEAD(x) false
 #else
-#define HELD_BY_DEAD(x) ((x == HELD_P && told[1]) || (x == HELD_Q && told[2]))
+#define HELD_BY_DEAD(x) (((x == HELD_P || x == NOBODY) && told[1]) || (x == HELD_Q && told[2]))
 #endif
 #ifdef NO_SETTLED
 #define FLYING_OF_DEAD(x, news) false
 #else
-#define FLYING_OF_DEAD(x, news) \
-	(((x == FLYING_MP || x == FLYING_PQ) && news[1]) || ((x == FLYING_PQ || x == FLYING_QM) && news[2]))
+#define FLYING_OF_DEAD(x, news) ((x == FLYING_PQ && news[1]) || ((x == FLYING_PQ || x == FLYING_QM) && news[2]))
 #endif
 #ifdef FLYING_EARLY
 #define NEWS told
@@ -130,7 +138,6 @@ proctype maker()
 
 	do
 	:: handle == FREE && life < LIVES && !told[1] ->
-		store(0, HOLDER, FLYING_MP);
 		atomic { life++; handle = AWAY }
 		store_release(0, MP, life)
 	:: handle == FREE && (life == LIVES || told[1]) -> break
@@ -169,41 +176,35 @@ end:		do
 		:: over -> break
 		:: mem[MP] != seen ->
 			load(1, MP, seen);
-			load(1, HOLDER, x);
+			atomic { assert(handle == AWAY); has_p = 1 }
 			if
-			:: x != FLYING_MP
-			:: else ->
-				atomic { assert(handle == AWAY); has_p = 1 }
-				store(1, HOLDER, HELD_P);
-				if
-				:: put(1, x, has_p)
+			:: put(1, x, has_p)
 #ifdef FLY_FIRST
-				:: true ->
-					flies = 1;
-					store(1, HOLDER, FLYING_PQ);
-					has_p = 0;
-					if
-					:: shut ->      /* not published: as before */
-						atomic { assert(handle == AWAY); has_p = 1 }
-						store(1, HOLDER, HELD_P);
-						flies = 0;
-						put(1, x, has_p)
-					:: else -> store_release(1, PQ, seen); flies = 0
-					fi
-#else
-				:: atomic { !shut -> flies = 1 }
-#ifndef HELD_LATE
-					store(1, HOLDER, FLYING_PQ);
-					has_p = 0;
-#endif
-					store_release(1, PQ, seen);
-#ifdef HELD_LATE
-					store(1, HOLDER, FLYING_PQ);
-					has_p = 0;
-#endif
-					flies = 0
-#endif
+			:: true ->
+				flies = 1;
+				store(1, HOLDER, FLYING_PQ);
+				has_p = 0;
+				if
+				:: shut ->      /* not published: as before */
+					atomic { assert(handle == AWAY); has_p = 1 }
+					store(1, HOLDER, HELD_P);
+					flies = 0;
+					put(1, x, has_p)
+				:: else -> store_release(1, PQ, seen); flies = 0
 				fi
+#else
+			:: atomic { !shut -> flies = 1 }
+#ifndef HELD_LATE
+				store(1, HOLDER, FLYING_PQ);
+				has_p = 0;
+#endif
+				store_release(1, PQ, seen);
+#ifdef HELD_LATE
+				store(1, HOLDER, FLYING_PQ);
+				has_p = 0;
+#endif
+				flies = 0
+#endif
 			fi;
 			x = 0
 		od
@@ -306,8 +307,9 @@ init
 #define MQ 3
 #define WORDS 4
 #define FREE 1
-#define AWAY 2
+#define AWAY 2                  /* given to Q */
 #define SENDING 3
+#define GONE 4                  /* away from before: the word says where */
 
 #include "memory.pml"
 
@@ -320,14 +322,14 @@ inline came(t, ok)
 {
 	atomic {
 		READY(t, HANDLE);
-		ok = mem[HANDLE] == AWAY;
+		ok = mem[HANDLE] == AWAY || mem[HANDLE] == GONE;
 		if
 		:: ok -> mem[HANDLE] = FREE; assert(!has_m && !(has_q && !dead))
 		:: else
 		fi
 	}
 	if
-	:: ok -> FENCE(t); assert(!pool); pool = 1       /* under its lock */
+	:: ok -> store(t, HOLDER, NOBODY); FENCE(t); assert(!pool); pool = 1     /* under its lock */
 	:: else
 	fi;
 	ok = 0
@@ -350,12 +352,14 @@ inline scan(x)
 #endif
 	load(1, HANDLE, x);
 	if
-	:: x == AWAY ->
+	:: x == AWAY || x == GONE ->
+		to_q = x == AWAY;
 		load(1, HOLDER, x);
 		if
-		:: x == HELD_P || (x == HELD_Q && told) || (x == FLYING_MQ && settled) -> came(1, ok)
+		:: x == HELD_P || (x == NOBODY && to_q && told) -> came(1, ok)
 		:: else
-		fi
+		fi;
+		to_q = 0
 	:: else
 	fi;
 	x = 0
@@ -365,7 +369,10 @@ proctype giver()
 {
 	bit claimed;
 
-	atomic { pool -> pool = 0; has_m = 1 };
+	if
+	:: atomic { pool -> pool = 0; has_m = 1 }
+	:: has_m -> store(0, HOLDER, NOBODY)            /* it has just landed */
+	fi;
 	store(0, HANDLE, SENDING);
 #ifdef FLY_FIRST
 	flies = 1;
@@ -375,7 +382,6 @@ proctype giver()
 	:: !claimed
 	:: else ->
 #endif
-		store(0, HOLDER, FLYING_MQ);
 		has_m = 0;
 #ifdef NO_W1
 		store(0, HANDLE, AWAY);
@@ -387,7 +393,6 @@ proctype giver()
 	if
 	:: claimed
 	:: else ->              /* as before */
-		store(0, HOLDER, NOBODY);
 		has_m = 1;
 		store(0, HANDLE, SENDING);
 		flies = 0
@@ -412,7 +417,7 @@ proctype giver()
 proctype listener()
 {
 	byte x;
-	bit ok, was;
+	bit ok, was, to_q;
 	byte scans;
 
 	do
@@ -421,11 +426,9 @@ proctype listener()
 	:: scans < 2 -> scans++; scan(x)                /* P's death; and when memory is short */
 	:: told && !acted ->
 		shut = 1;
-#ifndef ACT_FLYING
+		scan(x);
 		!flies;
 		FENCE(0);
-#endif
-		scan(x);
 		acted = 1
 	:: settled && !was -> was = 1; scan(x)
 	od;
@@ -440,10 +443,7 @@ proctype q()
 end:		do
 		:: over -> break
 		:: mem[MQ] ->
-			load(2, HOLDER, x);
-			assert(x == FLYING_MQ);
 			atomic { assert(mem[HANDLE] == AWAY); has_q = 1 }
-			store(2, HOLDER, HELD_Q);
 			has_q = 0;
 			atomic { READY(2, HEAD) && DRAINED(2); assert(mem[HEAD] == 0); mem[HEAD] = 1 }
 			break
@@ -467,11 +467,11 @@ done:	skip
 init
 {
 	atomic {
-		mem[HANDLE] = AWAY;
 		mem[HOLDER] = HELD_P;
 		if
-		:: mem[HEAD] = 1
-		:: true
+		:: mem[HANDLE] = GONE; mem[HEAD] = 1
+		:: mem[HANDLE] = GONE
+		:: mem[HANDLE] = SENDING; has_m = 1
 		fi;
 		MEMORY;
 		run giver();

@@ -28,14 +28,14 @@ static void holder_dies(void)
 	wf_share_collect();
 	CHECK_EQ(kin_away(), 22);
 	wf_share_dead(2);
-	CHECK_EQ(kin_away(), 3);
+	CHECK_EQ(kin_away(), 0);
 	CHECK_EQ(weft_buf_state(lent), WEFT_BUF_IDLE);
 	wf_share_settled(2);
 	CHECK_EQ(kin_away(), 0);
 	CHECK_EQ(wf_share_collect(), 0);
 }
 
-TEST(what_a_dead_process_held_comes_home_at_once_and_what_flew_to_it_when_settled)
+TEST(what_a_dead_process_held_comes_home_at_once_and_what_its_maker_had_sent_to_it)
 {
 	kin_run_dying(2, holder_dies, 1 << 2);
 }
