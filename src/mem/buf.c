@@ -291,6 +291,11 @@ bool wf_buf_is_shared(const struct weft_buf *carry)
 	return !wf_buf_class((const struct wf_buf *)(const void *)carry);
 }
 
+bool wf_buf_is_plain(const struct weft_buf *carry)
+{
+	return ((const struct wf_buf *)(const void *)carry)->class - 1u < WF_CLASS_CHUNK;
+}
+
 int weft_buf_get(size_t len, int rail, struct weft_buf **ret_buf)
 {
 	if (wf_unlikely(!ret_buf))
