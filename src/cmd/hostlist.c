@@ -140,7 +140,7 @@ static int host_read(const struct reader *r, struct span s, struct host *h)
 	int result;
 
 	memset(h, 0, sizeof(*h));
-	name.end = memchr(name.at, bracketed ? ']' : ':', (size_t)(s.end - name.at));
+	name.end = name.at < s.end ? memchr(name.at, bracketed ? ']' : ':', (size_t)(s.end - name.at)) : NULL;
 	if (bracketed && !name.end)
 		return wrong(r, "there is no ] to the [");
 	if (!name.end)
