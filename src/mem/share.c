@@ -243,10 +243,14 @@ static bool handle_open(const struct wf_buf *b, uint64_t *ret_word)
 	return *ret_word == WF_BUF_FREE || *ret_word == WF_BUF_NONE;
 }
 
-/* Is the flight of @f, from its maker, one that @b has not been on yet? */
-static bool flies_anew(const struct wf_buf *b, uint32_t index, const struct wf_flight *f)
+/* Is the flight of @f, from its maker, one that @b has not been on yet? Then it is from now on. relaxed: what another thread here wrote at the last one is behind us
+ * by way of the maker, the return list and the mailbox; nobody needs more of it, and a maker that sends one flight twice at once gets what he deserves. */
+static bool flies_anew(struct wf_buf *b, uint32_t index, const struct wf_flight *f)
 {
-	return f->index == index && f->number != b->slot;
+	if (f->index != index || f->number == __atomic_load_n(&b->slot, __ATOMIC_RELAXED))
+		return false;
+	__atomic_store_n(&b->slot, f->number, __ATOMIC_RELAXED);
+	return true;
 }
 
 /* @named: straight from its maker or not, the entry is to say who has it. */
@@ -262,7 +266,6 @@ static inline int land_in_chunk(struct wf_chunk *c, uint32_t index, uint32_t fro
 	if (wf_likely(from == f->maker)) {
 		if (wf_unlikely(!flies_anew(b, index, f)))
 			return nonsense(f);
-		b->slot = f->number;
 		wf_want_line(e);        /* it will be put */
 	} else if (flies_here(e, from)) {
 		named = true;
@@ -481,10 +484,8 @@ void wf_buf_refuse(uint32_t from, const struct wf_flight *f)
 		link = wf_link_to(f->segment, index);
 		if (from == f->maker) {
 			b = &c->handles[index];
-			if (!handle_open(b, &word) || !flies_anew(b, index, f))
-				return;
-			b->slot = f->number;
-			wf_share_send_home(f->maker, e, link);
+			if (handle_open(b, &word) && flies_anew(b, index, f))
+				wf_share_send_home(f->maker, e, link);
 			return;
 		}
 	} else if (f->index && f->index < WF_LEDGER_SLOTS && wf_atlas_ledger(f->maker, &l) == 0) {
