@@ -125,8 +125,8 @@ int weft_probe(struct weft_port *at, const struct weft_op *what, weft_time until
 	       struct weft_status *ret_st);
 
 /* An op that the compiler sees being written, as it does in weft_send_post(NULL, WEFT(op, .peer = id, .data = p, .len = n), &req), and that says
- * no more than the calls without one can: it goes by those, and is never written. */
-#if defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(__cplusplus)
+ * no more than the calls without one can: it goes by those, and is never written. (clang decides that too late to make use of it.) */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__cplusplus)
 int weft_send_post_op(struct weft_port *from, const struct weft_op *op, struct weft_req **ret_req) __asm__("weft_send_post");
 int weft_recv_post_op(struct weft_port *at, const struct weft_op *op, struct weft_req **ret_req, struct weft_status *ret_st) __asm__("weft_recv_post");
 
