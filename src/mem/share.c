@@ -244,7 +244,7 @@ static bool handle_open(const struct wf_buf *b, uint64_t *ret_word)
 }
 
 /* Is the flight of @f, from its maker, one that @b has not been on yet? Then it is from now on. relaxed: what another thread here wrote at the last one is behind us
- * by way of the maker, the return list and the mailbox; nobody needs more of it, and a maker that sends one flight twice at once gets what he deserves. */
+ * by way of the maker, the return list and the mailbox; nobody needs more of it. A maker that sends one flight twice at once could have given his memory to two anyway. */
 static bool flies_anew(struct wf_buf *b, uint32_t index, const struct wf_flight *f)
 {
 	if (f->index != index || f->number == __atomic_load_n(&b->slot, __ATOMIC_RELAXED))

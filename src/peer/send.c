@@ -111,7 +111,7 @@ bool wf_send_announce(struct wf_remote *r, struct wf_out *out, struct wf_rsend *
 	return true;
 }
 
-/* Does it go unasked? A long one only where that keeps what is sent after it waiting for a moment only: asking first costs a round trip, which is longer than that there. */
+/* Does it go unasked? A long one only where that keeps what is sent after it waiting for a moment only: asking first costs a round trip. */
 static bool unasked(const struct wf_remote *r, uint64_t len)
 {
 	uint64_t rate = 0;

@@ -272,8 +272,8 @@ void wf_trunk_taken(struct wf_trunk *t, struct wf_line *l, bool news)
 }
 
 /* Who sends many short ones in a row pays one system call for all of them: they wait until there are HELD_MOST bytes or HELD_TIME is over, which the next one finds out, or their
- * sender waits for something (wf_trunks_flush), or HELD_LONG is over, which who watches the rails finds out. One that comes alone never waits; nor does the first of a row, unless the
- * two rows before were long: then it is the first of a third. */
+ * sender waits for something (wf_trunks_flush), or HELD_LONG is over, which who watches the rails finds out. One that comes alone does not wait, nor
+ * does the first of a row, unless the two rows before were long: then it is likely the first of a third. If it is not, that was HELD_LONG once, and the next one leaves at once. */
 bool wf_trunk_holds(struct wf_trunk *t, size_t len)
 {
 	uint64_t now = wf_ticks();
