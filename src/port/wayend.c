@@ -78,7 +78,13 @@ static uint32_t unread_locked(const struct wf_way *w, struct lost *ret)
 	return n;
 }
 
-static void recycle(struct wf_way *w)
+/* [wf_ways_lock] Shut, and its memory not given back yet. */
+static bool is_shut_locked(const struct wf_way *w)
+{
+	return w->box_buf && atomic_load_explicit(&w->tail, memory_order_relaxed) & WF_WAY_SHUT;
+}
+
+static void recycle(struct wf_way *w, uint32_t who)
 {
 	struct lost lost[WF_WAY_CELLS];
 	uint64_t context;
@@ -89,7 +95,7 @@ static void recycle(struct wf_way *w)
 	wf_lock(&wf_ways_lock);
 	context = atomic_load_explicit(&w->context, memory_order_relaxed);
 	by = w->was;
-	if (w->box_buf) {               /* else by another: it was told to be gone, and then its process died */
+	if (w->who == who && is_shut_locked(w)) {       /* else by another: it was told to be gone, and then its process died */
 		n = w->cut ? unread_locked(w, lost) : 0;
 		wf_way_put_locked(w);
 	}
@@ -120,7 +126,7 @@ static void retire(struct wf_way *w, uint32_t who)
 
 	wf_lock(&wf_user_lock);
 	wf_lock(&wf_ways_lock);
-	it = w->who == who && w->box_buf && atomic_load_explicit(&w->tail, memory_order_relaxed) & WF_WAY_SHUT;
+	it = w->who == who && is_shut_locked(w);
 	if (it) {
 		w->gone = false;
 		w->who = (uint16_t)((w->who + 1) & 0xfff);
@@ -137,7 +143,7 @@ static void gone(struct wf_way *w, uint32_t who)
 	bool shut;
 
 	wf_lock(&wf_ways_lock);
-	shut = w->who == who && w->box_buf && atomic_load_explicit(&w->tail, memory_order_relaxed) & WF_WAY_SHUT;
+	shut = w->who == who && is_shut_locked(w);
 	if (shut)
 		w->gone = true;
 	wf_unlock(&wf_ways_lock);
@@ -182,16 +188,29 @@ void wf_way_told(struct wf_peer *peer, uint32_t what, const struct wf_f_way *f)
 	}
 }
 
+static bool leads_to(const struct wf_way *w, uint32_t process, uint16_t *ret_who)
+{
+	bool does;
+
+	wf_lock(&wf_ways_lock);
+	does = w->peer && w->peer->process == process;
+	*ret_who = w->who;
+	wf_unlock(&wf_ways_lock);
+	return does;
+}
+
 void wf_ways_end(uint32_t process, int err)
 {
+	uint16_t who;
+
 	wf_ways_pass_makers();
 	for (uint32_t i = 0; i < WF_WAYS_MOST; i++) {
 		struct wf_way *w = atomic_load_explicit(&wf_ways_by_key[i], memory_order_acquire);
 
 		if (!w)
 			break;
-		if (w->peer && w->peer->process == process) {
-			shut(w, w->who, err);
+		if (leads_to(w, process, &who)) {
+			shut(w, who, err);
 			atomic_store_explicit(&dying, true, memory_order_relaxed);
 		}
 	}
@@ -199,10 +218,25 @@ void wf_ways_end(uint32_t process, int err)
 	wf_ways_bury();
 }
 
+/* Nobody will say (again) that it has read @w to its end. Under the lock: a sender may just be making another way out of one given back. */
+static bool is_over(const struct wf_way *w, uint32_t *ret_who, bool *ret_gone)
+{
+	bool is;
+
+	wf_lock(&wf_ways_lock);
+	is = is_shut_locked(w) && (!w->told || w->gone || wf_peer_died(w->peer->process));
+	*ret_who = w->who;
+	*ret_gone = w->gone;
+	wf_unlock(&wf_ways_lock);
+	return is;
+}
+
 /* Of the dead nobody reads them, and nobody will say that they are gone; and those of which that was said too early. */
 int wf_ways_bury(void)
 {
 	int left = 0;
+	uint32_t who;
+	bool gone;
 
 	if (!atomic_exchange_explicit(&dying, false, memory_order_relaxed))
 		return 0;
@@ -211,15 +245,14 @@ int wf_ways_bury(void)
 
 		if (!w)
 			break;
-		if (!w->box_buf || !(atomic_load_explicit(&w->tail, memory_order_relaxed) & WF_WAY_SHUT) ||
-		    (w->told && !w->gone && !wf_peer_died(w->peer->process)))
+		if (!is_over(w, &who, &gone))
 			continue;
 		if (!is_quiet(w))
 			left++;
-		else if (w->gone)
-			retire(w, w->who);
+		else if (gone)
+			retire(w, who);
 		else
-			recycle(w);
+			recycle(w, who);
 	}
 	if (left)
 		atomic_store_explicit(&dying, true, memory_order_relaxed);
