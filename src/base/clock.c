@@ -5,6 +5,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+_Thread_local struct wf_clock_seen wf_clock_seen;
+
 weft_time weft_now(void)
 {
 	return wf_now();

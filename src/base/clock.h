@@ -41,6 +41,22 @@ static inline uint64_t wf_ticks_us(void)
 }
 #endif
 
+/* As wf_now, or as it was a microsecond ago: for time-outs, around which looking at the clock is a good part of the work. */
+struct wf_clock_seen {
+	uint64_t at, keeps;             /* in ticks */
+	weft_time now;
+};
+extern _Thread_local struct wf_clock_seen wf_clock_seen;
+
+static inline weft_time wf_now_about(void)
+{
+	uint64_t t = wf_ticks();
+
+	if (t - wf_clock_seen.at >= wf_clock_seen.keeps)
+		wf_clock_seen = (struct wf_clock_seen){ .at = t, .keeps = wf_ticks_us(), .now = wf_now() };
+	return wf_clock_seen.now;
+}
+
 /* Has @until come? WEFT_NOW always has, WEFT_FOREVER never; neither asks the clock. */
 static inline bool wf_past(weft_time until)
 {

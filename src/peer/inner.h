@@ -159,5 +159,6 @@ void wf_landings_fail(struct wf_remote *r, int err);
 
 /* remote.c */
 void wf_remote_end(struct wf_remote *r, int err);                               /* the session is over */
+void wf_tell_sent(struct wf_remote *r, struct wf_acts *acts);                   /* sends that are over, as many as there is room for */
 
 #endif

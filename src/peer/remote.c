@@ -182,7 +182,7 @@ static void tell_landings(struct wf_acts *acts, struct wf_node *list, uint8_t ki
 	}
 }
 
-static void tell(struct wf_remote *r, struct wf_acts *acts)
+void wf_tell_sent(struct wf_remote *r, struct wf_acts *acts)
 {
 	while (acts->n < WF_ACTS && !wf_list_empty(&r->ended)) {
 		struct wf_rsend *s = wf_of(wf_list_pop(&r->ended), struct wf_rsend, node);
@@ -192,6 +192,11 @@ static void tell(struct wf_remote *r, struct wf_acts *acts)
 		a->err = s->err;
 		s->state = WF_S_NONE;
 	}
+}
+
+static void tell(struct wf_remote *r, struct wf_acts *acts)
+{
+	wf_tell_sent(r, acts);
 	tell_landings(acts, &r->landed, WF_ACT_LANDED);
 	tell_landings(acts, &r->land_closed, WF_ACT_LAND_CLOSED);
 	if (acts->n < WF_ACTS && r->seek_again) {

@@ -98,10 +98,11 @@ static WF_SLOW int end_dies(struct wf_record_end *e, const char *why)
  * 24 bytes are three steps of the instruction, 18 would be four. */
 static uint32_t head_crc(uint64_t number, const uint8_t head[WF_RECORD_HEAD])
 {
-	uint8_t text[24] = { 0 };
+	uint8_t text[24];
 
 	wf_put64(text, number);
-	memcpy(text + 8, head, AT_CHECK);
+	memcpy(text + 8, head, 8);
+	wf_put64(text + 16, wf_get16(head + AT_FLAGS));
 	return wf_crc32c(0, text, sizeof(text));
 }
 
@@ -138,14 +139,28 @@ static int part_piece(struct wf_record_end *e, void *to, const void *from, size_
 	return 0;
 }
 
+static int body_begin(struct wf_record_end *e)
+{
+	if (e->mode == WF_MODE_SUM)
+		e->crc = head_crc(e->number, e->head);
+	return part_begin(e, WF_PART_BODY);
+}
+
+/* Frames that nothing encrypts were sealed or opened in one go, without being begun: what is left of them is that their number is used up, and the body, if there is one. */
+static int plain_close(struct wf_record_end *e, const uint8_t head[WF_RECORD_HEAD], size_t body)
+{
+	e->number++;
+	if (!body)
+		return 0;
+	memcpy(e->head, head, WF_RECORD_HEAD);
+	return body_begin(e);
+}
+
 /* A part is over and held: the body begins, or the record is over, too. */
 static int part_close(struct wf_record_end *e)
 {
-	if (e->part == WF_PART_FRAMES && wf_get32(e->head + 4)) {
-		if (e->mode != WF_MODE_FULL)
-			e->crc = head_crc(e->number, e->head);
-		return part_begin(e, WF_PART_BODY);
-	}
+	if (e->part == WF_PART_FRAMES && wf_get32(e->head + 4))
+		return body_begin(e);
 	e->part = WF_PART_NONE;
 	if (wf_unlikely(e->head[AT_FLAGS] & FLAG_LAST) && end_key(e, WF_AEAD_NONE, e->cipher.seals) < 0)
 		return end_dies(e, "the cipher takes no new key");
@@ -163,9 +178,9 @@ static bool has_numbers(const struct wf_record_end *e)
 	return e->number < UINT64_MAX - 1;
 }
 
-int wf_sealer_begin(struct wf_sealer *s, size_t frames, size_t body, uint8_t ret_head[WF_RECORD_HEAD])
+/* The head of the next record; e->crc has its checksum so far. */
+static int head_put(struct wf_record_end *e, size_t frames, size_t body, uint8_t ret_head[WF_RECORD_HEAD])
 {
-	struct wf_record_end *e = &s->end;
 	bool last;
 
 	if (wf_unlikely(frames > WF_RECORD_FRAMES || body > WF_RECORD_BODY))
@@ -182,6 +197,16 @@ int wf_sealer_begin(struct wf_sealer *s, size_t frames, size_t body, uint8_t ret
 	wf_put16(ret_head + AT_FLAGS, last ? FLAG_LAST : 0);
 	e->crc = head_crc(e->number, ret_head);
 	wf_put16(ret_head + AT_CHECK, (uint16_t)e->crc);
+	return 0;
+}
+
+int wf_sealer_begin(struct wf_sealer *s, size_t frames, size_t body, uint8_t ret_head[WF_RECORD_HEAD])
+{
+	struct wf_record_end *e = &s->end;
+	int r = head_put(e, frames, body, ret_head);
+
+	if (r < 0)
+		return r;
 	memcpy(e->head, ret_head, WF_RECORD_HEAD);
 	return part_begin(e, WF_PART_FRAMES);
 }
@@ -206,6 +231,23 @@ int wf_sealer_end(struct wf_sealer *s, uint8_t *ret_tail)
 	return part_close(e);
 }
 
+/* As wf_sealer_frames where nothing is encrypted. */
+static int plain_frames(struct wf_record_end *e, const struct iovec *pieces, int n, size_t frames, size_t body, uint8_t *out)
+{
+	uint8_t *p = out + WF_RECORD_HEAD;
+	int r = head_put(e, frames, body, out);
+
+	if (r < 0)
+		return r;
+	for (int i = 0; i < n; i++) {
+		if (p != pieces[i].iov_base && pieces[i].iov_len)
+			memcpy(p, pieces[i].iov_base, pieces[i].iov_len);
+		p += pieces[i].iov_len;
+	}
+	wf_put32(p, wf_crc32c(e->crc, out + WF_RECORD_HEAD, frames));
+	return plain_close(e, out, body);
+}
+
 long wf_sealer_frames(struct wf_sealer *s, const struct iovec *pieces, int n, size_t body, uint8_t *out)
 {
 	size_t frames = 0, tail = wf_record_tail(s->end.mode);
@@ -217,13 +259,17 @@ long wf_sealer_frames(struct wf_sealer *s, const struct iovec *pieces, int n, si
 			return weft_fail(-EMSGSIZE, "more than %u bytes of frames in a record", WF_RECORD_FRAMES);
 		frames += pieces[i].iov_len;
 	}
-	r = wf_sealer_begin(s, frames, body, out);
-	for (int i = 0; i < n && r == 0; i++) {
-		r = part_piece(&s->end, p, pieces[i].iov_base, pieces[i].iov_len);
-		p += pieces[i].iov_len;
+	if (s->end.mode != WF_MODE_FULL) {
+		r = plain_frames(&s->end, pieces, n, frames, body, out);
+	} else {
+		r = wf_sealer_begin(s, frames, body, out);
+		for (int i = 0; i < n && r == 0; i++) {
+			r = part_piece(&s->end, p, pieces[i].iov_base, pieces[i].iov_len);
+			p += pieces[i].iov_len;
+		}
+		if (r == 0)
+			r = wf_sealer_end(s, p);
 	}
-	if (r == 0)
-		r = wf_sealer_end(s, p);
 	return r < 0 ? r : (long)(WF_RECORD_HEAD + frames + tail);
 }
 
@@ -295,12 +341,18 @@ long wf_opener_frames(struct wf_opener *o, uint8_t *bytes, size_t n, size_t *ret
 	if (n - WF_RECORD_HEAD < tail || n - WF_RECORD_HEAD - tail < frames)
 		return 0;
 	body = wf_get32(bytes + 4);
-	memcpy(o->end.head, bytes, WF_RECORD_HEAD);
-	r = part_begin(&o->end, WF_PART_FRAMES);
-	if (r == 0)
-		r = part_piece(&o->end, p, p, frames);
-	if (r == 0)
-		r = wf_opener_end(o, p + frames);
+	if (o->end.mode != WF_MODE_FULL) {
+		if (wf_unlikely(wf_get32(p + frames) != wf_crc32c(o->end.crc, p, frames)))
+			return end_dies(&o->end, "its checksum does not hold");
+		r = plain_close(&o->end, bytes, body);
+	} else {
+		memcpy(o->end.head, bytes, WF_RECORD_HEAD);
+		r = part_begin(&o->end, WF_PART_FRAMES);
+		if (r == 0)
+			r = part_piece(&o->end, p, p, frames);
+		if (r == 0)
+			r = wf_opener_end(o, p + frames);
+	}
 	if (r < 0)
 		return r;
 	*ret_frames = frames;

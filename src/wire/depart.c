@@ -125,7 +125,7 @@ static void go_locked(struct wf_trunk *t, struct going *g, size_t len)
 	if (wf_trunk_holds(t, len + WF_COST))
 		g->held = t->held == len + WF_COST ? HELD_FIRST : HELD;
 	else
-		g->line = wf_trunk_take_locked(t, wf_now(), &g->news);
+		g->line = wf_trunk_take_locked(t, wf_now_about(), &g->news);
 }
 
 static void go(struct wf_trunk *t, const struct going *g)

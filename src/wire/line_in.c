@@ -38,7 +38,7 @@ static void credit_locked(struct wf_trunk *t)
 static int frames(struct wf_line *l, const struct wf_whole *w)
 {
 	struct wf_trunk *t = l->trunk;
-	weft_time now = wf_now();
+	weft_time now = wf_now_about();
 	struct wf_acts acts;
 	bool due, news = false;
 	int r;
@@ -57,7 +57,7 @@ static int frames(struct wf_line *l, const struct wf_whole *w)
 		wf_unlock(&t->lock);
 		wf_trunk_do(t, &acts, l);
 		for (int i = 0; i < acts.n; i++)
-			t->stirred |= acts.a[i].kind != WF_ACT_MSG;
+			t->stirred |= acts.a[i].kind != WF_ACT_MSG && acts.a[i].kind != WF_ACT_SENT;
 	} while (r == 1);
 	if (wf_unlikely(t->stirred || t->costs > t->remote.conf.window / 8)) {
 		t->stirred = false;
