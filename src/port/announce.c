@@ -98,9 +98,9 @@ static void outgoing_of(struct wf_way *w, struct weft_req *r, struct outgoing *o
 	o->flags = r->a.flags & (WF_MSG_READY | WF_MSG_SHARED);
 }
 
-static bool goes_eagerly(const struct weft_req *r)
+static bool goes_eagerly(const struct weft_req *r, const struct outgoing *o)
 {
-	return !(r->flags & (WEFT_SYNC | WEFT_RENDEZVOUS)) && (r->buf || r->a.len <= WF_ARENA_MOST);
+	return !(r->flags & (WEFT_SYNC | WEFT_RENDEZVOUS)) && (o->buf || wf_far_may_eager(o->mem.kind == WF_MEM_PLAIN ? o->mem.plain : NULL, o->len));
 }
 
 /* Announces, and where the flags of the port want more than room says so. */
@@ -130,7 +130,7 @@ int wf_push_write_locked(struct wf_way *w, struct weft_req *r)
 	if (r->push->ticket)
 		return -EAGAIN;         /* on offer: what is behind it waits for the answer */
 	outgoing_of(w, r, &o);
-	if (goes_eagerly(r)) {
+	if (goes_eagerly(r, &o)) {
 		err = wf_far_eager(&o, WF_WAY_BACKLOG);
 		if (err == 0) {
 			r->buf = NULL;
@@ -149,8 +149,8 @@ int wf_push_write_locked(struct wf_way *w, struct weft_req *r)
 	return 0;
 }
 
-/* Where the receiver can read the message by itself; segment 0: nowhere, it goes through a pipe. Looked for from 8 KiB on: shorter ones are copied beside
- * the mailbox, and done. There is no size at which two copies, made by both ends at once, would be faster. Half a round trip on two cores of a Neoverse-V1, us:
+/* Where the receiver can read the message by itself; segment 0: nowhere, it goes through a pipe. Looked for from 8 KiB on: shorter ones, and up
+ * to 16 KiB what cannot be read, are copied beside the mailbox, and done. There is no size at which two copies, made by both ends at once, would be faster. Half a round trip on two cores of a Neoverse-V1, us:
  *
  *            16 KiB  64 KiB  256 KiB  1 MiB  16 MiB
  *   pipe       1.60    3.29     12.0   53.1     951
@@ -160,7 +160,7 @@ static struct wf_memory_place lies_at(const struct outgoing *o)
 {
 	struct wf_place at;
 
-	if (o->buf || o->len <= WF_ARENA_MOST || o->mem.kind != WF_MEM_PLAIN || !wf_place_of_all(o->mem.plain, o->len, &at))
+	if (o->buf || o->len <= WF_READABLE_LEAST || o->mem.kind != WF_MEM_PLAIN || !wf_place_of_all(o->mem.plain, o->len, &at))
 		return (struct wf_memory_place){ 0 };
 	return (struct wf_memory_place){ .segment = at.segment, .offset = at.offset };
 }
@@ -203,7 +203,7 @@ int wf_push_start(struct outgoing *o, struct weft_req *r)
 		return -ENOMEM;
 	}
 	/* What can go eagerly does, as soon as it can: a buffer that was announced would wait for a receive. */
-	if (!o->way->backlogged && !goes_eagerly(r)) {
+	if (!o->way->backlogged && !goes_eagerly(r, o)) {
 		busy = wf_trylock(&u->busy);    /* before: behind the publication an acquire would wait until the cell is with the other core */
 		err = announce(o, r, 0);
 	}

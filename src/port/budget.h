@@ -16,6 +16,7 @@ struct wf_budget {
 	_Atomic size_t used;            /* any thread; relaxed: a count, it publishes nothing */
 	size_t limit, soft, large;      /* set at init, then constant */
 	size_t eager;                   /* up to this a send is copied and done */
+	size_t eager_far;               /* the same to another process of this host: what is asked for first waits for that one to look */
 	bool big;                       /* a big ring's worth fits into the last quarter */
 };
 

@@ -43,8 +43,7 @@ int wf_cell_read(struct wf_reader *rd, const struct wf_cell *c, bool foreign, st
 /* [inside] Done with the cell. */
 static inline void wf_cell_done(struct wf_reader *rd, const struct wf_incoming *in)
 {
-	rd->arena_at = in->arena_next;
-	wf_ring_advance(rd);
+	wf_ring_advance_to(rd, in->arena_next);
 }
 
 struct wf_cell *wf_port_scan_locked(struct weft_port *p, struct wf_reader **ret_rd);    /* drain.c: the other readers */

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "mem/atlas.h"
 #include "mem/segment.h"
+#include "port/budget.h"
 #include "port/outgoing.h"
 
 int wf_take_off(struct weft_buf *b, uint16_t kind, uint32_t to, struct wf_take_off *f)
@@ -44,6 +46,13 @@ void wf_taken_off(struct weft_buf *b, struct wf_take_off *f)
 	if (f->carry != b && (b = wf_buf_send_undo(b)) != NULL)
 		wf_buf_release(b);
 	wf_buf_flown(&f->flight);
+}
+
+bool wf_far_may_eager(const void *data, size_t len)
+{
+	struct wf_place at;
+
+	return len <= wf_budget.eager_far && len <= WF_ARENA_MOST && (len <= WF_READABLE_LEAST || !data || !wf_place_of_all(data, len, &at));
 }
 
 int wf_far_eager(struct outgoing *o, uint64_t allow)

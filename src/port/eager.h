@@ -11,6 +11,9 @@ struct outgoing;
  * of @o has left with 0. */
 int wf_far_eager(struct outgoing *o, uint64_t allow);
 
+/* [any] Is a message copied to another process at once, if there is room? Not if that one can read it where it lies, @data (NULL: in pieces), and it is worth it. */
+bool wf_far_may_eager(const void *data, size_t len);
+
 /* What flies for a buffer: itself, or a copy where it cannot (a view of another process's buffer). */
 struct wf_take_off {
 	struct wf_flight flight;

@@ -285,6 +285,8 @@ bool wf_outgoing_may_eager(const struct outgoing *o, const struct weft_op *op)
 {
 	if (op->flags & (WEFT_SYNC | WEFT_RENDEZVOUS))
 		return false;
+	if (o->way && !o->buf && !(op->flags & WEFT_COPY))
+		return wf_far_may_eager(o->mem.kind == WF_MEM_PLAIN ? o->mem.plain : NULL, o->len);
 	return o->buf || op->flags & WEFT_COPY || o->len <= wf_budget.eager;
 }
 

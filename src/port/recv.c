@@ -158,9 +158,8 @@ static inline __attribute__((always_inline)) bool take_arena_locked(struct weft_
 	p->received++;
 	p->received_bytes += w.len;
 	p->copies++;
-	rd->arena_at = next;
 	rd->arena_last = true;
-	wf_ring_advance(rd);
+	wf_ring_advance_to(rd, next);
 	return true;
 }
 

@@ -45,6 +45,8 @@
 #define WF_BODY 96u
 #define WF_BODY_NEAR 32u                /* bytes of it in the line that holds seq */
 #define WF_GRAIN 64u                    /* bytes: what is taken from an arena at a time (way.h) */
+#define WF_ARENA_BYTES (256u << 10)
+#define WF_ARENA_GRAINS (WF_ARENA_BYTES / WF_GRAIN)
 
 #define WF_TAIL_CLOSED (UINT64_C(1) << 63)      /* nothing enters any more */
 #define WF_TAIL_SPILLED (UINT64_C(1) << 62)     /* it was full: what comes queues behind what spilled */
@@ -238,17 +240,25 @@ static inline void wf_ring_told(struct wf_reader *r)
 	}
 }
 
-/* [reader] Done with the cell wf_ring_next gave. Senders are told every 16th time (4th, if small). */
-static inline void wf_ring_advance(struct wf_reader *r)
+/* [reader] Done with the cell wf_ring_next gave, and with the arena up to @arena. Senders are told every 16th time (4th, if small), and when another quarter of the arena is free. */
+static inline void wf_ring_advance_to(struct wf_reader *r, uint32_t arena)
 {
 	uint32_t pos = atomic_load_explicit(&r->pos, memory_order_relaxed) + 1;
 	uint32_t every = atomic_load_explicit(&r->mask, memory_order_relaxed) >= WF_CELLS_BIG - 1 ? 15 : 3;
+	bool quarter = (r->arena_at ^ arena) / (WF_ARENA_GRAINS / 4);
 
+	r->arena_at = arena;
 	atomic_store_explicit(&r->pos, pos, memory_order_relaxed);
-	if ((pos & every) == 0) {
+	if ((pos & every) == 0 || quarter) {
 		wf_step("head");
 		wf_ring_told(r);
 	}
+}
+
+/* [reader] The same where nothing lay in the arena. */
+static inline void wf_ring_advance(struct wf_reader *r)
+{
+	wf_ring_advance_to(r, r->arena_at);
 }
 
 /* [any] Has the reader something to do here? A hint for spinning; exact behind a heavy fence. */

@@ -36,7 +36,9 @@ static inline __attribute__((always_inline)) bool send_by(struct wf_way *w, uint
 {
 	struct wf_claimed at = { .cell = NULL };        /* for the compiler: it is set when claimed */
 
-	if (wf_unlikely(!w || len > wf_budget.eager || len > WF_ARENA_MOST))
+	if (wf_unlikely(!w))
+		return false;
+	if (wf_unlikely(len > wf_budget.eager_far || len > WF_READABLE_LEAST) && !wf_far_may_eager(data, len))
 		return false;
 	if (wf_unlikely(!atomic_load_explicit(&w->solo, memory_order_relaxed)) && ++wf_self.claims % 256 == 0)
 		wf_way_solo(w);

@@ -10,7 +10,7 @@
  *
  *         tail  63 shut | 62 waits | 61 backlog | 59..48 incarnation | 47..32 arena position | 31..0 cell position
  *
- *         One CAS takes a cell and, for 97 bytes to 8 KiB, a place in the arena. Both ends compute that place from the lengths that went before
+ *         One CAS takes a cell and, for 97 bytes to 16 KiB, a place in the arena. Both ends compute that place from the lengths that went before
  *         (wf_arena_place), so the reader knows it before the cell arrives.
  *         What the port says to its senders (open, no budget, who sleeps) it says once, on its face (net/local/board.h), for all rings.
  * Edges   R1, R2, F1 as in ring.h; the fence of F1 is wf_fence_heavy_far.
@@ -47,9 +47,8 @@
 
 #define WF_WAYS_MOST 65536u                     /* of a process; their keys are below */
 #define WF_WAY_CELLS WF_CELLS_BIG
-#define WF_ARENA_BYTES (256u << 10)
-#define WF_ARENA_GRAINS (WF_ARENA_BYTES / WF_GRAIN)
-#define WF_ARENA_MOST 8192u                     /* bytes of one message in it */
+#define WF_ARENA_MOST 16384u                    /* bytes of one message in it */
+#define WF_READABLE_LEAST 8192u                 /* memory that the reader can read where it lies is copied there only up to this */
 
 struct wf_box {
 	_Alignas(WF_PAIR) _Atomic uint64_t head;        /* reader: arena << 32 | cells */

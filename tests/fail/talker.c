@@ -105,7 +105,7 @@ static void meet(void)
 /* Plain memory of every kind of size, there and back. */
 static void plain(void)
 {
-	static const size_t sizes[] = { 0, 8, 96, 97, 1000, 8192, 8193, 65536, 300000, 1 << 20, MOST };
+	static const size_t sizes[] = { 0, 8, 96, 97, 1000, 8192, 16384, 16385, 65536, 300000, 1 << 20, MOST };
 
 	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
 		for (unsigned turn = 0; turn < 2; turn++) {
@@ -125,7 +125,7 @@ static void plain(void)
 /* Memory in a buffer, which the other can read by itself: in a chunk, and in a segment of its own. */
 static void shared(void)
 {
-	static const size_t sizes[] = { 8193, 1 << 20, MOST };
+	static const size_t sizes[] = { 16385, 1 << 20, MOST };
 
 	for (unsigned i = 0; i < 2 * sizeof(sizes) / sizeof(*sizes); i++) {
 		size_t n = sizes[i / 2], all = i % 2 ? BIG : n;

@@ -5,7 +5,7 @@ enum { LARGE = 1 << 20, BUDGET = 1 << 20 };
 
 FAR(a_send_is_done_when_its_memory_is_free_again, 2)
 {
-	static const size_t len[] = { 8, 96, 97, 500, 8192, 8193, 100000, LARGE };
+	static const size_t len[] = { 8, 96, 97, 500, 8192, 8193, 16384, 16385, 100000, LARGE };
 	enum { N = sizeof(len) / sizeof(len[0]) };
 	unsigned char *mem = memory(LARGE);
 

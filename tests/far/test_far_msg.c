@@ -4,7 +4,7 @@
 
 enum { LARGE = 1 << 20 };
 
-static const size_t sizes[] = { 0, 1, 8, 96, 97, 256, 1000, 4096, 8192, 8193, 16384, 65536, 100000, 262144, 262145, LARGE,
+static const size_t sizes[] = { 0, 1, 8, 96, 97, 256, 1000, 4096, 8192, 8193, 16384, 16385, 65536, 100000, 262144, 262145, LARGE,
 		LARGE + 3, 5 * LARGE };
 enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
 
@@ -403,6 +403,32 @@ FAR(a_receive_with_alloc_gets_a_buffer_that_fits_posted_before_or_after, 2)
 					CHECK_OK(weft_buf_put(st.buf));
 				}
 			}
+	far_leave();
+	free(mem);
+}
+
+/* Ones that fill a sixteenth of the arena each, and do not end where it does: a reader that told of them by their number only would let it run full. */
+FAR(who_reads_what_comes_leaves_room_for_the_next_however_large, 2)
+{
+	enum { LARGEST = 16384, TIMES = 200 };
+	unsigned char *mem = memory(LARGEST);
+
+	far_join(0);
+	EACH_WAY(sends)
+		for (int i = 0; i < TIMES; i++) {
+			size_t len = i ? LARGEST : 97;
+			weft_id peer = far_id(1 - far_rank);
+
+			if (sends) {
+				pattern_put(mem, len, (uint64_t)i);
+				CHECK_OK(weft_send(NULL, peer, 1, mem, len, i ? WEFT_NOW : SOON));
+				CHECK_OK(weft_recv(NULL, peer, 2, NULL, 0, SOON, NULL));
+			} else {
+				CHECK_OK(weft_recv(NULL, peer, 1, mem, len, SOON, NULL));
+				CHECK(pattern_ok(mem, len, (uint64_t)i));
+				CHECK_OK(weft_send(NULL, peer, 2, NULL, 0, SOON));
+			}
+		}
 	far_leave();
 	free(mem);
 }
