@@ -184,7 +184,7 @@ bool wf_remote_record_brisk(struct wf_remote *r, struct wf_lane *lane, const str
 	wf_credit_tell(r);
 	lane->acks |= wf_bit((unsigned)(b.in - r->in));
 	lane->bodies += w->body_len;
-	wf_ack_soon(r, lane, b.in->next - b.in->told >= WF_ACK_BYTES || lane->bodies >= WF_BODIES_MOST);
+	wf_ack_later(r, lane, b.in->next - b.in->told >= WF_ACK_BYTES || lane->bodies >= WF_BODIES_MOST);
 	wf_tell_sent(r, acts);          /* what the ACK ended: an answer mostly brings it */
 	return true;
 }

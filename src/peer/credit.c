@@ -5,7 +5,7 @@
  * CREDIT the limit is WF_CREDIT_FLOOR. Memory that is free again raises the limit, in steps of a quarter of the window.
  *
  * A CREDIT costs a record of its own on the control lane, so where messages go both ways a record that leaves anyway takes the limit along (LIMIT), in
- * steps of an eighth: then there is nothing left to be told by CREDIT. A lane that breaks may have lost it: what it said counts as promised, not as told.
+ * steps of an eighth: then there is nothing left to be told by CREDIT. While the other end has half of the window left it can wait for that. A lane that breaks may have lost it: what it said counts as promised, not as told.
  */
 #include "base/cpu.h"
 #include "peer/inner.h"
@@ -15,12 +15,18 @@ uint64_t wf_credit_cost(uint64_t len)
 	return len + WF_COST;
 }
 
-/* The limit, if it is @step higher than what the other end has been told; else 0. */
+/* What the other end has been told. */
+static uint64_t known(const struct wf_remote *r)
+{
+	return r->hinted > r->told ? r->hinted : r->told;
+}
+
+/* The limit, if it is @step higher than that; else 0. */
 static uint64_t news(const struct wf_remote *r, uint64_t step)
 {
-	uint64_t limit = r->freed + r->conf.window, known = r->hinted > r->told ? r->hinted : r->told;
+	uint64_t limit = r->freed + r->conf.window;
 
-	return limit > known && limit - known >= step ? limit : 0;
+	return limit > known(r) && limit - known(r) >= step ? limit : 0;
 }
 
 static void promise(struct wf_remote *r, uint64_t limit)
@@ -34,6 +40,8 @@ void wf_credit_tell(struct wf_remote *r)
 	uint64_t limit = news(r, r->conf.window / 4);
 
 	if (!limit || r->bye_out)       /* nothing follows a BYE: nobody would acknowledge it */
+		return;
+	if (known(r) > r->arrived && known(r) - r->arrived >= r->conf.window / 2)
 		return;
 	r->told = limit;
 	promise(r, limit);

@@ -121,7 +121,8 @@ int wf_invite_got(struct wf_remote *r, const unsigned char *p);
 void wf_invite_revoked(struct wf_remote *r, uint64_t token);
 
 /* record.c */
-void wf_ack_soon(struct wf_remote *r, struct wf_lane *lane, bool now);            /* what came by @lane is to be acknowledged */
+void wf_ack_now(struct wf_remote *r, struct wf_lane *lane);                     /* what came by @lane is to be acknowledged */
+void wf_ack_later(struct wf_remote *r, struct wf_lane *lane, bool much);        /* the same, with the next record that leaves; @much: its sender keeps much for it */
 
 /* credit.c */
 uint64_t wf_credit_cost(uint64_t len);

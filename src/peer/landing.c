@@ -259,7 +259,10 @@ void wf_remote_body(struct wf_remote *r, struct wf_lane *lane, bool ok, weft_tim
 		lane->acks |= wf_bit(lane->body.stream);
 		lane->bodies += lane->body_len;
 	}
-	wf_ack_soon(r, lane, kind != WF_BODY_EAGER || lane->bodies >= WF_BODIES_MOST);
+	if (kind == WF_BODY_EAGER)
+		wf_ack_later(r, lane, lane->bodies >= WF_BODIES_MOST);
+	else
+		wf_ack_now(r, lane);
 }
 
 int wf_landing_close(struct wf_remote *r, struct wf_landing *l, int err)

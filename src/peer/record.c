@@ -9,6 +9,7 @@
 #include "peer/inner.h"
 
 #define ACK_DELAY (2 * WEFT_MS)         /* nobody waits for it: who sends has its memory back before */
+#define ACK_SOON (20 * WEFT_MS / 1000)  /* much is kept for it: but an answer that is being made may take it along */
 #define ERRORS_MOST 8
 
 static struct wf_act *add_act(struct wf_acts *acts, uint8_t kind)
@@ -20,15 +21,20 @@ static struct wf_act *add_act(struct wf_acts *acts, uint8_t kind)
 	return a;
 }
 
-void wf_ack_soon(struct wf_remote *r, struct wf_lane *lane, bool now)
+void wf_ack_now(struct wf_remote *r, struct wf_lane *lane)
 {
-	if (now) {
-		lane->ack_now = true;
-		wf_lane_wake(r, lane);
-	} else if (!lane->ack_at) {
-		lane->ack_at = r->now + ACK_DELAY;
-		wf_arm(r, lane->ack_at);
-	}
+	lane->ack_now = true;
+	wf_lane_wake(r, lane);
+}
+
+void wf_ack_later(struct wf_remote *r, struct wf_lane *lane, bool much)
+{
+	weft_time at = r->now + (much ? ACK_SOON : ACK_DELAY);
+
+	if (lane->ack_at && lane->ack_at <= at)
+		return;
+	lane->ack_at = at;
+	wf_arm(r, at);
 }
 
 /* ---- frames about the lane ---- */
@@ -265,7 +271,10 @@ static int stream_frame(struct wf_remote *r, struct wf_lane *lane, const unsigne
 		return rc;
 	in->next += (uint64_t)step;
 	lane->acks |= wf_bit((unsigned)lane->stream);
-	wf_ack_soon(r, lane, in->next - in->told >= WF_ACK_BYTES || r->bye_in);
+	if (r->bye_in)
+		wf_ack_now(r, lane);
+	else
+		wf_ack_later(r, lane, in->next - in->told >= WF_ACK_BYTES);
 	return 0;
 }
 

@@ -197,4 +197,48 @@ TEST(a_record_that_is_wrong_anywhere_does_the_same_by_either_way)
 	wf_remote_fini(&r);
 }
 
+/* A record whose message has its payload, of @body bytes, behind it. */
+static uint32_t long_record(const struct wf_remote *r, unsigned char *to, uint64_t body)
+{
+	struct wf_rmsg m = { .type = WF_WIRE_MSG, .to = 3, .from = 4, .index = 5, .tag = 6, .send = 1, .len = body, .flags = WF_WIRE_BODY | WF_WIRE_LENGTH | WF_WIRE_SEND };
+
+	wf_wire_put(to, WF_WIRE_STREAM, WF_STREAM_PLAIN, r->in[WF_STREAM_PLAIN].epoch, r->in[WF_STREAM_PLAIN].next);
+	return 16 + (uint32_t)WF_WIRE_PAD(wf_wire_put_msg(to + 16, &m, 0));
+}
+
+TEST(a_long_message_is_acknowledged_by_its_answer_or_soon)
+{
+	static unsigned char bytes[ROOM], body[128 << 10];
+	enum { ACK_SOON = 20000 };              /* ns */
+	struct wf_acts acts = { 0 };
+	struct wf_lane *lane[3];
+	struct wf_remote r;
+	bool more;
+
+	warm(&r, lane);
+	r.promised = 1 << 20;           /* it may send as much */
+	for (int answered = 0; answered < 2; answered++) {
+		weft_time now = (2 + answered) * WEFT_S;
+		struct wf_whole w = { .frames = bytes, .len = long_record(&r, bytes, sizeof(body)), .body = body, .body_len = sizeof(body) };
+
+		CHECK(wf_remote_record_brisk(&r, lane[1], &w, now, &acts, false));
+		CHECK(acts.n == 1 && acts.a[0].msg.len == sizeof(body));
+		CHECK(!lane[1]->ack_now && r.wake <= now + ACK_SOON);
+		if (answered) {
+			CHECK(brisk(&r, 8));
+			CHECK(wf_remote_fill_flat(&r, lane[1], bytes, sizeof(bytes), now, &more) > 0);
+			CHECK_EQ(bytes[0], WF_WIRE_ACK);
+			CHECK(!lane[1]->acks && !lane[1]->ack_at);
+		} else {
+			acts.n = 0;
+			wf_remote_acts(&r, now + ACK_SOON, &acts);
+			CHECK(acts.n == 1 && acts.a[0].kind == WF_ACT_WRITE && acts.a[0].lane == lane[1]);
+			CHECK_EQ(wf_remote_fill(&r, lane[1], &(struct wf_fill){ .send = NULL }, now), 1);
+			wf_remote_wrote(&r, lane[1], now);
+			CHECK(!lane[1]->acks && !lane[1]->ack_at);
+		}
+	}
+	wf_remote_fini(&r);
+}
+
 TEST_MAIN

@@ -53,6 +53,13 @@ static void ready(struct wf_remote *r, struct wf_lane *lane[3])
 	MUST(leaves(r, lane[0], WF_WIRE_CREDIT) == WINDOW);
 }
 
+/* Messages of that cost came and were received. */
+static void came(struct wf_remote *r, uint64_t cost)
+{
+	r->arrived += cost;
+	wf_remote_freed(r, cost);
+}
+
 TEST(a_record_that_leaves_takes_the_limit_along_and_nothing_is_left_to_be_told)
 {
 	struct wf_remote r;
@@ -60,12 +67,12 @@ TEST(a_record_that_leaves_takes_the_limit_along_and_nothing_is_left_to_be_told)
 
 	ready(&r, lane);
 	for (uint64_t freed = 200000; freed < 20 * WINDOW; freed += 200000) {
-		wf_remote_freed(&r, 200000);
+		came(&r, 200000);
 		CHECK_EQ(leaves(&r, lane[0], WF_WIRE_CREDIT), 0);
 		say_something(&r);
 		CHECK_EQ(leaves(&r, lane[1], WF_WIRE_LIMIT), freed + WINDOW);
 	}
-	wf_remote_freed(&r, 1000);
+	came(&r, 1000);
 	say_something(&r);
 	CHECK_EQ(leaves(&r, lane[1], WF_WIRE_LIMIT), 0);        /* that little waits */
 	wf_remote_fini(&r);
@@ -77,9 +84,13 @@ TEST(without_anything_to_go_along_with_the_limit_is_told_by_itself)
 	struct wf_lane *lane[3];
 
 	ready(&r, lane);
-	wf_remote_freed(&r, WINDOW / 4);
+	for (int i = 0; i < 2; i++) {
+		came(&r, WINDOW / 4);
+		CHECK_EQ(leaves(&r, lane[0], WF_WIRE_CREDIT), 0);       /* half is left */
+	}
+	came(&r, 8);
 	CHECK_EQ(leaves(&r, lane[1], WF_WIRE_LIMIT), 0);
-	CHECK_EQ(leaves(&r, lane[0], WF_WIRE_CREDIT), WINDOW + WINDOW / 4);
+	CHECK_EQ(leaves(&r, lane[0], WF_WIRE_CREDIT), WINDOW + WINDOW / 2 + 8);
 	say_something(&r);
 	CHECK_EQ(leaves(&r, lane[1], WF_WIRE_LIMIT), 0);        /* it is known */
 	wf_remote_fini(&r);
@@ -92,16 +103,16 @@ TEST(a_limit_that_may_be_lost_with_its_lane_is_told_again_and_holds_nevertheless
 
 	ready(&r, lane);
 	for (int i = 0; i < 2; i++) {
-		wf_remote_freed(&r, 200000);
+		came(&r, 300000);
 		say_something(&r);
 		CHECK(leaves(&r, lane[1], WF_WIRE_LIMIT));
 	}
 	CHECK_EQ(r.told, WINDOW);
 	wf_remote_lane_down(&r, lane[1], WEFT_S);
-	CHECK_EQ(r.told, WINDOW + 400000);
-	CHECK_EQ(leaves(&r, lane[0], WF_WIRE_CREDIT), WINDOW + 400000);
+	CHECK_EQ(r.told, WINDOW + 600000);
+	CHECK_EQ(leaves(&r, lane[0], WF_WIRE_CREDIT), WINDOW + 600000);
 	wf_remote_window(&r, WF_CREDIT_FLOOR);          /* what was promised is not taken back */
-	CHECK_EQ(r.promised, WINDOW + 400000);
+	CHECK_EQ(r.promised, WINDOW + 600000);
 	wf_remote_fini(&r);
 }
 
