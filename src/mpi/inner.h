@@ -30,6 +30,7 @@
 #define MPI_DONE(x) extern __typeof__(PMPI_##x) MPI_##x __attribute__((weak, alias("PMPI_" #x)))
 #define WM_LIKELY(x) __builtin_expect(!!(x), 1)
 #define WM_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define WM_HERE __attribute__((visibility("hidden")))   /* of this library alone: reached without its table of addresses */
 
 /* Objects (object.c) */
 
@@ -177,7 +178,7 @@ struct MPI_ABI_Comm {
 	_Atomic uint64_t later_round;           /* as round */
 };
 
-extern struct MPI_ABI_Comm wm_world, wm_self;
+extern struct MPI_ABI_Comm wm_world WM_HERE, wm_self WM_HERE;
 
 static inline struct MPI_ABI_Comm *wm_comm(MPI_Comm comm)       /* NULL: MPI_COMM_NULL or none */
 {
@@ -244,7 +245,7 @@ struct MPI_ABI_Datatype {
 	struct wm_attrs attrs;
 };
 
-extern struct MPI_ABI_Datatype wm_types[256];   /* the predefined ones, by the last 8 bits of their handle */
+extern struct MPI_ABI_Datatype wm_types[256] WM_HERE;   /* the predefined ones, by the last 8 bits of their handle */
 
 static inline struct MPI_ABI_Datatype *wm_type(MPI_Datatype type)       /* NULL: MPI_DATATYPE_NULL or none */
 {

@@ -41,8 +41,7 @@ int PMPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, i
 	struct MPI_ABI_Comm *c = wm_comm(comm);
 	int r;
 
-	if (WM_LIKELY(c && t && t->plain && t->committed && (uint64_t)count <= INT32_MAX && (unsigned)source < (unsigned)c->peers && tag >= 0 &&
-		      (buf || !count))) {
+	if (wm_is_plain(buf, count, t, source, tag, c)) {
 		struct weft_status st;
 
 		r = weft_recv(c->talk, weft_at((uint32_t)source), (uint64_t)tag, buf, (size_t)(count * t->size), WEFT_FOREVER, &st);
@@ -96,8 +95,10 @@ int wm_recv_start(struct MPI_ABI_Request *r)
 /* What most are: plain memory, and somebody to receive from. The request needs none of the arguments. */
 static inline int start_plain(struct MPI_ABI_Request *r, void *buf, size_t len, int source, int tag)
 {
-	int err = weft_recv_start(r->comm->talk, wm_source(source), wm_tag_wanted(tag), wm_tag_ignored(tag), buf, len, WEFT_TRUNCATE, &r->req, &r->done);
+	int err;
 
+	r->req = NULL;
+	err = weft_recv_start(r->comm->talk, wm_source(source), wm_tag_wanted(tag), wm_tag_ignored(tag), buf, len, WEFT_TRUNCATE, &r->req, &r->done);
 	if (WM_UNLIKELY(err == -EMSGSIZE)) {    /* there already, and too long: whoever waits is told */
 		r->done.err = err;
 		return MPI_SUCCESS;
@@ -107,14 +108,18 @@ static inline int start_plain(struct MPI_ABI_Request *r, void *buf, size_t len, 
 
 int PMPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
 {
-	int err = wm_check_recv(buf, count, datatype, source, tag, comm);
 	struct MPI_ABI_Datatype *type = wm_type(datatype);
+	struct MPI_ABI_Comm *c = wm_comm(comm);
 	struct MPI_ABI_Request *r;
+	int err;
 
-	if (WM_UNLIKELY(!request || err))
-		return wm_refuse(comm, __func__, request ? err : MPI_ERR_ARG, count, source, tag);
+	if (WM_UNLIKELY(!wm_is_plain(buf, count, type, source, tag, c) || !request)) {
+		err = wm_check_recv(buf, count, datatype, source, tag, comm);
+		if (!request || err)
+			return wm_refuse(comm, __func__, request ? err : MPI_ERR_ARG, count, source, tag);
+	}
 	if (WM_LIKELY(type->plain && source != MPI_PROC_NULL)) {
-		r = wm_request_new(WM_RECV, wm_comm(comm));
+		r = wm_request_bare(WM_RECV, c);
 		err = r ? start_plain(r, buf, (size_t)(count * type->size), source, tag) : MPI_ERR_NO_MEM;
 	} else {
 		r = wm_described(WM_RECV, buf, count, datatype, source, tag, comm, WM_STANDARD);
@@ -127,7 +132,7 @@ int PMPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, 
 	if (r)
 		wm_request_drop(r);
 	*request = MPI_REQUEST_NULL;
-	return wm_error(wm_comm(comm), __func__, err, "%s", r ? weft_last_error() : "no memory for a request");
+	return wm_error(c, __func__, err, "%s", r ? weft_last_error() : "no memory for a request");
 }
 MPI_DONE(Irecv_c);
 

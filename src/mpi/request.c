@@ -19,11 +19,8 @@ struct MPI_ABI_Request wm_sent = {
 	.done = { .index = WEFT_NOBODY },
 };
 
-static _Thread_local struct {
-	struct MPI_ABI_Request *first;
-	int count;
-	bool watched;                   /* the key below is set */
-} spares;
+_Thread_local struct wm_spares wm_spares;
+static _Thread_local bool watched;      /* the key below is set */
 
 static pthread_key_t spares_key;
 static pthread_once_t spares_once = PTHREAD_ONCE_INIT;
@@ -31,15 +28,15 @@ static pthread_once_t spares_once = PTHREAD_ONCE_INIT;
 static void spares_give_up(void *unused)
 {
 	(void)unused;
-	while (spares.first) {
-		struct MPI_ABI_Request *r = spares.first;
+	while (wm_spares.first) {
+		struct MPI_ABI_Request *r = wm_spares.first;
 
-		spares.first = r->next;
+		wm_spares.first = r->spare;
 		atomic_store_explicit(&r->obj.kind, WM_REQUEST, memory_order_relaxed);
 		wm_object_free(r);
 	}
-	spares.count = 0;
-	spares.watched = false;
+	wm_spares.room = 0;
+	watched = false;
 }
 
 static void spares_key_make(void)
@@ -49,37 +46,35 @@ static void spares_key_make(void)
 
 struct MPI_ABI_Request *wm_request_new(enum wm_what what, struct MPI_ABI_Comm *comm)
 {
-	struct MPI_ABI_Request *r = spares.first;
+	struct MPI_ABI_Request *r = wm_spares.first;
 
 	if (WM_LIKELY(r != NULL)) {
-		spares.first = r->next;
-		spares.count--;
+		wm_spares.first = r->spare;
+		wm_spares.room++;
 		atomic_store_explicit(&r->obj.kind, WM_REQUEST, memory_order_relaxed);
 	} else {
 		r = wm_object_new(WM_REQUEST, sizeof(*r));
 		if (!r)
 			return NULL;
+		r->active = true;
 	}
 	r->what = (uint8_t)what;
-	r->active = true;
-	r->persistent = r->cancelled = false;
+	r->bare = false;
 	r->req = NULL;
 	r->comm = comm;
 	r->done.err = 0;
 	r->done.index = WEFT_NOBODY;
-	r->type = NULL;
-	r->with = NULL;
-	r->copy = NULL;
 	if (WM_UNLIKELY(comm && comm != &wm_world))     /* which is always there */
 		wm_object_get(&comm->obj);
 	return r;
 }
 
-void wm_request_drop(struct MPI_ABI_Request *r)
+/* Back to what a spare is. */
+static void let_go(struct MPI_ABI_Request *r)
 {
-	if (WM_UNLIKELY(r->with != NULL))
+	if (r->with)
 		wm_request_drop(r->with);
-	if (WM_UNLIKELY(r->copy != NULL)) {
+	if (r->copy) {
 		if (r->what == WM_COLL)
 			wm_icoll_free(r->copy);
 		else
@@ -87,21 +82,33 @@ void wm_request_drop(struct MPI_ABI_Request *r)
 	}
 	if (r->type)
 		wm_type_put(r->type);
+	r->with = NULL;
+	r->copy = NULL;
+	r->type = NULL;
+	r->persistent = r->cancelled = false;
+	r->active = true;
+}
+
+void wm_request_drop(struct MPI_ABI_Request *r)
+{
+	if (!r->bare)
+		let_go(r);
 	if (WM_UNLIKELY(r->comm && r->comm != &wm_world))
 		wm_comm_put(r->comm);
-	if (WM_UNLIKELY(spares.count >= SPARES)) {
+	if (WM_UNLIKELY(!watched)) {
+		pthread_once(&spares_once, spares_key_make);
+		pthread_setspecific(spares_key, &wm_spares);
+		watched = true;
+		wm_spares.room = SPARES;
+	}
+	if (WM_UNLIKELY(!wm_spares.room)) {
 		wm_object_free(r);
 		return;
 	}
-	if (WM_UNLIKELY(!spares.watched)) {
-		pthread_once(&spares_once, spares_key_make);
-		pthread_setspecific(spares_key, &spares);
-		spares.watched = true;
-	}
 	atomic_store_explicit(&r->obj.kind, 0, memory_order_relaxed);
-	r->next = spares.first;
-	spares.first = r;
-	spares.count++;
+	r->spare = wm_spares.first;
+	wm_spares.first = r;
+	wm_spares.room--;
 }
 
 /* Its end */
@@ -256,6 +263,7 @@ int PMPI_Cancel(MPI_Request *request)
 
 		return r->user.cancel ? r->user.cancel(r->user.state, over) : MPI_SUCCESS;
 	}
+	r->bare = false;
 	r->cancelled = true;
 	if (r->req)
 		weft_req_cancel(r->req);

@@ -4,7 +4,7 @@
  * A send that is over with nothing to tell needs no object at all: its handle is that of wm_sent, which is
  * always over, never changes and is shared by all.
  *
- *   made        wm_request_new, active
+ *   made        wm_request_new, active; for most messages wm_request_bare
  *   over        req NULL: whoever waits or tests takes how it ended from done and lets the object go
  *   persistent  made inactive; MPI_Start posts op again and again; over is inactive, not freed
  *   orphan      freed while active: kept until weft is done with its memory (request.c)
@@ -29,7 +29,13 @@ struct MPI_ABI_Request {
 	bool active, persistent;
 	bool cancelled;                 /* MPI_Cancel was called: -ECANCELED is what was asked for */
 	uint8_t mode;                   /* persistent sends: enum wm_mode */
-	int rank, tag;                  /* persistent: the arguments */
+	bool bare;                      /* one message of plain memory: nothing below done is used, and it ends when the message does */
+	union {
+		struct {
+			int rank, tag;  /* persistent: the arguments */
+		};
+		struct MPI_ABI_Request *spare;  /* of a thread's spares: the next */
+	};
 	struct weft_req *req;           /* NULL: over */
 	struct MPI_ABI_Comm *comm;      /* referenced; NULL: none */
 	struct weft_status done;        /* how it ended; index WEFT_NOBODY: with nobody */
@@ -45,14 +51,55 @@ struct MPI_ABI_Request {
 
 	struct MPI_ABI_Request *with;   /* a second operation that ends with this one: the send of MPI_Isendrecv; owned */
 	void *copy;                     /* of what a send replaces; of a collective what it does, a struct wm_icoll; owned */
-	struct MPI_ABI_Request *next;   /* spares of a thread, orphans */
+	struct MPI_ABI_Request *next;   /* orphans */
 };
 
-extern struct MPI_ABI_Request wm_sent;
+extern struct MPI_ABI_Request wm_sent WM_HERE;
+
+/* Requests that a thread keeps for its next messages. Of these type, with and copy are NULL, persistent and cancelled false and active true, so that a bare
+ * one needs little to be made and less to be let go. */
+extern _Thread_local struct wm_spares {
+	struct MPI_ABI_Request *first;
+	int room;                       /* so many more may be kept; 0 until the thread's end is watched */
+} wm_spares WM_HERE;
 
 /* One that is active, with a reference to @comm (NULL: none). NULL: no memory. */
 struct MPI_ABI_Request *wm_request_new(enum wm_what what, struct MPI_ABI_Comm *comm);
 void wm_request_drop(struct MPI_ABI_Request *r);        /* over, or never posted: lets go of what it holds */
+
+/* The same for one that is bare; req and done are for the caller to set. Who gives it more to hold makes it one that is not. */
+static inline struct MPI_ABI_Request *wm_request_bare(enum wm_what what, struct MPI_ABI_Comm *comm)
+{
+	struct MPI_ABI_Request *r = wm_spares.first;
+
+	if (WM_UNLIKELY(!r)) {
+		r = wm_request_new(what, comm);
+		if (r)
+			r->bare = true;
+		return r;
+	}
+	wm_spares.first = r->spare;
+	wm_spares.room++;
+	atomic_store_explicit(&r->obj.kind, WM_REQUEST, memory_order_relaxed);
+	r->what = (uint8_t)what;
+	r->bare = true;
+	r->comm = comm;
+	if (WM_UNLIKELY(comm != &wm_world))             /* which is always there */
+		wm_object_get(&comm->obj);
+	return r;
+}
+
+static inline void wm_request_drop_bare(struct MPI_ABI_Request *r)
+{
+	if (WM_UNLIKELY(r->comm != &wm_world || !wm_spares.room)) {
+		wm_request_drop(r);
+		return;
+	}
+	atomic_store_explicit(&r->obj.kind, 0, memory_order_relaxed);
+	r->spare = wm_spares.first;
+	wm_spares.first = r;
+	wm_spares.room--;
+}
 
 static inline struct MPI_ABI_Request *wm_request(MPI_Request request)   /* NULL: MPI_REQUEST_NULL or none */
 {
@@ -84,7 +131,14 @@ void wm_icoll_help(struct MPI_ABI_Request *r);          /* for who is going to w
 int wm_icoll_class(const struct MPI_ABI_Request *r);
 void wm_icoll_free(struct wm_icoll *ic);
 
-/* The arguments of a transfer: 0 or an error class. In line: every message passes one of these. */
+/* What most messages are: one block of memory of a modest size, a rank there is, a tag. What is not goes through the checks below. */
+static inline bool wm_is_plain(const void *buf, MPI_Count count, const struct MPI_ABI_Datatype *type, int rank, int tag, const struct MPI_ABI_Comm *c)
+{
+	return WM_LIKELY(c && type && type->plain && type->committed && (uint64_t)count <= INT32_MAX && (unsigned)rank < (unsigned)c->peers &&
+			 tag >= 0 && (buf || !count));
+}
+
+/* The arguments of a transfer: 0 or an error class. */
 static inline int wm_check_send(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
 	const struct MPI_ABI_Comm *c = wm_comm(comm);

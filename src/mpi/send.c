@@ -48,8 +48,7 @@ int PMPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int des
 	const struct MPI_ABI_Datatype *t = wm_type(datatype);
 	struct MPI_ABI_Comm *c = wm_comm(comm);
 
-	if (WM_LIKELY(c && t && t->plain && t->committed && (uint64_t)count <= INT32_MAX && (unsigned)dest < (unsigned)c->peers && tag >= 0 &&
-		      (buf || !count))) {
+	if (wm_is_plain(buf, count, t, dest, tag, c)) {
 		int r = weft_send(c->talk, weft_at((uint32_t)dest), (uint64_t)tag, buf, (size_t)(count * t->size), WEFT_FOREVER);
 
 		return WM_LIKELY(r == 0) ? MPI_SUCCESS : wm_weft_error(c, __func__, r);
@@ -102,6 +101,23 @@ int wm_send_start(struct MPI_ABI_Request *r)
 	return err;
 }
 
+/* weft has begun a send of plain memory and answered @r. */
+static int send_begun(struct MPI_ABI_Comm *c, const char *function, int r, struct weft_req *req, MPI_Request *request)
+{
+	struct MPI_ABI_Request *handle = r == 0 ? wm_request_new(WM_SEND, c) : NULL;
+
+	*request = r < 0 ? MPI_REQUEST_NULL : &wm_sent;
+	if (r < 0)
+		return wm_weft_error(c, function, r);
+	if (handle) {
+		handle->req = req;
+		*request = handle;
+	} else if (r == 0) {
+		weft_req_wait(&req, WEFT_FOREVER, NULL);        /* no memory for the handle: it is a blocking one */
+	}
+	return MPI_SUCCESS;
+}
+
 static int send_start(const char *function, const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
 		      enum wm_mode mode, MPI_Request *request)
 {
@@ -109,10 +125,11 @@ static int send_start(const char *function, const void *buf, MPI_Count count, MP
 	struct MPI_ABI_Datatype *type = wm_type(datatype);
 	struct MPI_ABI_Comm *c = wm_comm(comm);
 	struct MPI_ABI_Request *r;
+	struct weft_req *req = NULL;
 
-	if (WM_UNLIKELY(err == MPI_ERR_ARG))
+	if (err == MPI_ERR_ARG)
 		return wm_error(c, function, err, "no place for the request");
-	if (WM_UNLIKELY(err))
+	if (err)
 		return wm_refuse(comm, function, err, count, dest, tag);
 	*request = &wm_sent;
 	if (dest == MPI_PROC_NULL)
@@ -123,24 +140,9 @@ static int send_start(const char *function, const void *buf, MPI_Count count, MP
 			*request = MPI_REQUEST_NULL;
 		return err ? wm_error(c, function, err, "%s", weft_last_error()) : MPI_SUCCESS;
 	}
-	if (WM_LIKELY(type->plain)) {
-		struct weft_req *req = NULL;
-
+	if (type->plain) {
 		err = weft_send_start(c->talk, weft_at((uint32_t)dest), (uint64_t)tag, buf, (size_t)(count * type->size), mode_flags[mode], &req);
-		if (WM_LIKELY(err == WEFT_DONE))
-			return MPI_SUCCESS;
-		r = err == 0 ? wm_request_new(WM_SEND, c) : NULL;
-		if (r) {
-			r->req = req;
-			*request = r;
-			return MPI_SUCCESS;
-		}
-		*request = MPI_REQUEST_NULL;
-		if (err < 0)
-			return wm_weft_error(c, function, err);
-		weft_req_wait(&req, WEFT_FOREVER, NULL);        /* no memory for the handle: it is a blocking one */
-		*request = &wm_sent;
-		return MPI_SUCCESS;
+		return send_begun(c, function, err, req, request);
 	}
 	r = wm_described(WM_SEND, buf, count, datatype, dest, tag, comm, mode);
 	err = r ? wm_send_start(r) : MPI_ERR_NO_MEM;
@@ -152,7 +154,18 @@ static int send_start(const char *function, const void *buf, MPI_Count count, MP
 
 int PMPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-	return send_start(__func__, buf, count, datatype, dest, tag, comm, WM_STANDARD, request);
+	const struct MPI_ABI_Datatype *t = wm_type(datatype);
+	struct MPI_ABI_Comm *c = wm_comm(comm);
+	struct weft_req *req;
+	int r;
+
+	if (WM_UNLIKELY(!wm_is_plain(buf, count, t, dest, tag, c) || !request))
+		return send_start(__func__, buf, count, datatype, dest, tag, comm, WM_STANDARD, request);
+	r = weft_send_start(c->talk, weft_at((uint32_t)dest), (uint64_t)tag, buf, (size_t)(count * t->size), 0, &req);
+	if (WM_UNLIKELY(r != WEFT_DONE))
+		return send_begun(c, __func__, r, req, request);
+	*request = &wm_sent;
+	return MPI_SUCCESS;
 }
 MPI_DONE(Isend_c);
 

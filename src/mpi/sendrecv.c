@@ -77,6 +77,7 @@ int PMPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype send
 		PMPI_Wait(&in, MPI_STATUS_IGNORE);
 		return err;
 	}
+	in->bare = false;
 	if (out != &wm_sent)
 		in->with = out;
 	*request = in;

@@ -316,10 +316,20 @@ static int all(const char *function, int count, MPI_Request requests[], weft_tim
 	return ends_tell(function, &e);
 }
 
-/* Over, with nothing to tell and nothing to keep. */
-static inline bool is_plain(const struct MPI_ABI_Request *r)
+/* Whether nobody asks how it ended, and it has: without an error, and let go. */
+static inline bool ended_bare(MPI_Request *request)
 {
-	return r == &wm_sent || (r->what < WM_USER && !r->persistent && !r->with && !r->done.err);
+	struct MPI_ABI_Request *r = *request;
+
+	if (r != &wm_sent) {
+		if (!wm_object_is(r, WM_REQUEST) || !r->bare)
+			return false;
+		if ((r->req && weft_req_wait(&r->req, WEFT_FOREVER, &r->done) < 0) || r->done.err)
+			return false;
+		wm_request_drop_bare(r);
+	}
+	*request = MPI_REQUEST_NULL;
+	return true;
 }
 
 /* One after the other, each ended as soon as it is over: most are by then. */
@@ -332,21 +342,18 @@ int PMPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of
 		return wm_error(NULL, __func__, count < 0 ? MPI_ERR_COUNT : MPI_ERR_ARG, "%d requests", count);
 	for (int i = 0; i < count; i++) {
 		MPI_Request r = array_of_requests[i];
-		int active = wm_request_active(r);
+		int active;
 
+		if (WM_LIKELY(!array_of_statuses && ended_bare(&array_of_requests[i])))
+			continue;
+		active = wm_request_active(r);
 		if (WM_UNLIKELY(active < 0)) {
 			err = wm_error(NULL, __func__, MPI_ERR_REQUEST, "number %d of %d is not a request", i, count);
 			break;
 		}
-		if (active && (r->req || r->with) && WM_UNLIKELY((active = wm_request_over(r, WEFT_FOREVER)) < 0)) {
+		if (active && WM_UNLIKELY((active = wm_request_over(r, WEFT_FOREVER)) < 0)) {
 			err = wm_weft_error(r->comm, __func__, active);
 			break;
-		}
-		if (WM_LIKELY(!array_of_statuses && active && is_plain(r))) {
-			array_of_requests[i] = MPI_REQUEST_NULL;
-			if (r != &wm_sent)
-				wm_request_drop(r);
-			continue;
 		}
 		end_next(&e, &array_of_requests[i]);
 	}

@@ -1,6 +1,7 @@
 /* test_pt2pt.c - messages between two ranks: modes, sizes, order, wildcards, requests, probes, cancel, errors. */
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 #include "mpitest.h"
 
 static int rank, other;
@@ -320,6 +321,60 @@ static void free_early(void)
 	case_end("a request freed while active ends by itself");
 }
 
+/* Requests are used again and again: nothing of an earlier one's life shows in a later one's, in whatever order they ended. */
+static void used_again(void)
+{
+	enum { MANY = 100 };            /* more than a thread keeps */
+	MPI_Request request[MANY], stale;
+	MPI_Comm own;
+	int got[MANY], v[2] = { 5, 6 }, flag, wrong;
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &own);
+	MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < MANY; i++)
+			MPI_Irecv(&got[i], 1, MPI_INT, i % 5 ? other : MPI_ANY_SOURCE, i % 7 == 3 ? 999 : i, i % 2 ? own : MPI_COMM_WORLD, &request[i]);
+		stale = request[0];
+		for (int i = 3; i < MANY; i += 7)
+			EXPECT_INT(MPI_Cancel(&request[i]), MPI_SUCCESS);
+		for (int i = 0; i < MANY; i++)
+			if (i % 7 != 3)
+				MPI_Send(&i, 1, MPI_INT, other, i, i % 2 ? own : MPI_COMM_WORLD);
+		EXPECT_INT(MPI_Waitall(MANY, request, MPI_STATUSES_IGNORE), MPI_SUCCESS);
+		wrong = 0;
+		for (int i = 0; i < MANY; i++)
+			wrong += request[i] != MPI_REQUEST_NULL || (i % 7 != 3 && got[i] != i);
+		EXPECT_INT(wrong, 0);
+		MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+		EXPECT_INT(MPI_Waitall(1, &stale, MPI_STATUSES_IGNORE), MPI_ERR_REQUEST);
+		EXPECT_INT(MPI_Isendrecv(v, 2, MPI_INT, other, 5, got, 2, MPI_INT, other, 5, own, &request[0]), MPI_SUCCESS);
+		EXPECT_INT(MPI_Issend(v, 2, MPI_INT, other, 6, own, &request[1]), MPI_SUCCESS);
+		EXPECT_INT(MPI_Irecv(&got[4], 1, MPI_INT, other, 6, own, &request[2]), MPI_SUCCESS);    /* too short */
+		EXPECT_INT(MPI_Waitall(3, request, MPI_STATUSES_IGNORE), MPI_ERR_IN_STATUS);
+		EXPECT_INT(got[1], 6);
+		EXPECT_INT(got[4], 5);
+		MPI_Barrier(own);
+	}
+	fill(out, MOST, rank);
+	if (rank == 0) {                /* its receive is over long before its send */
+		MPI_Isendrecv(out, MOST, MPI_BYTE, 1, 8, in, MOST, MPI_BYTE, 1, 8, own, &request[0]);
+		EXPECT_INT(MPI_Waitall(1, request, MPI_STATUSES_IGNORE), MPI_SUCCESS);
+		memset(out, 0, MOST);
+	} else {
+		MPI_Send(out, MOST, MPI_BYTE, 0, 8, own);
+		usleep(20000);
+		MPI_Recv(in, MOST, MPI_BYTE, 0, 8, own, MPI_STATUS_IGNORE);
+	}
+	EXPECT(holds(in, MOST, other));
+	MPI_Irecv(got, 1, MPI_INT, other, 7, own, &request[0]);
+	EXPECT_INT(MPI_Test(&request[0], &flag, MPI_STATUS_IGNORE), MPI_SUCCESS);
+	MPI_Send(v, 1, MPI_INT, other, 7, own);
+	MPI_Comm_free(&own);            /* while a receive holds it */
+	EXPECT_INT(MPI_Waitall(1, request, MPI_STATUSES_IGNORE), MPI_SUCCESS);
+	EXPECT_INT(got[0], 5);
+	case_end("a request tells nothing of what it was before, and a stale one is none");
+}
+
 static void both_ways(void)
 {
 	int mine = rank * 10, theirs = -1, n = 100000;
@@ -523,6 +578,7 @@ int main(int argc, char **argv)
 	cancels();
 	several();
 	free_early();
+	used_again();
 	both_ways();
 	nonsense();
 	generalized();
