@@ -92,47 +92,60 @@ int wm_recv_start(struct MPI_ABI_Request *r)
 	return wm_class(err);
 }
 
-/* What most are: plain memory, and somebody to receive from. The request needs none of the arguments. */
-static inline int start_plain(struct MPI_ABI_Request *r, void *buf, size_t len, int source, int tag)
+/* A receive of plain memory, whose request needs none of the arguments, did not begin: weft answered @err. */
+static int start_failed(const char *function, MPI_Request *request, int err)
 {
-	int err;
+	struct MPI_ABI_Request *r = *request;
+	struct MPI_ABI_Comm *c = r->comm;
 
-	r->req = NULL;
-	err = weft_recv_start(r->comm->talk, wm_source(source), wm_tag_wanted(tag), wm_tag_ignored(tag), buf, len, WEFT_TRUNCATE, &r->req, &r->done);
-	if (WM_UNLIKELY(err == -EMSGSIZE)) {    /* there already, and too long: whoever waits is told */
+	if (err == -EMSGSIZE) {         /* there already, and too long: whoever waits is told */
 		r->done.err = err;
 		return MPI_SUCCESS;
 	}
-	return WM_LIKELY(err >= 0) ? MPI_SUCCESS : wm_class(err);
+	*request = MPI_REQUEST_NULL;
+	err = wm_weft_error(c, function, err);
+	wm_request_drop(r);
+	return err;
+}
+
+/* All but what PMPI_Irecv_c does itself. */
+static int recv_start(const char *function, void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	int err = request ? wm_check_recv(buf, count, datatype, source, tag, comm) : MPI_ERR_ARG;
+	struct MPI_ABI_Datatype *type = wm_type(datatype);
+	struct MPI_ABI_Request *r;
+
+	if (err)
+		return wm_refuse(comm, function, err, count, source, tag);
+	if (type->plain && source != MPI_PROC_NULL) {
+		r = *request = wm_request_bare(WM_RECV, wm_comm(comm));
+		if (r) {
+			err = weft_recv_start(r->comm->talk, wm_source(source), wm_tag_wanted(tag), wm_tag_ignored(tag), buf, (size_t)(count * type->size),
+					      WEFT_TRUNCATE, &r->req, &r->done);
+			return err < 0 ? start_failed(function, request, err) : MPI_SUCCESS;
+		}
+	} else {
+		r = wm_described(WM_RECV, buf, count, datatype, source, tag, comm, WM_STANDARD);
+	}
+	err = r ? wm_recv_start(r) : MPI_ERR_NO_MEM;
+	if (err && r)
+		wm_request_drop(r);
+	*request = err ? MPI_REQUEST_NULL : r;
+	return err ? wm_error(wm_comm(comm), function, err, "%s", r ? weft_last_error() : "no memory for a request") : MPI_SUCCESS;
 }
 
 int PMPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
 {
-	struct MPI_ABI_Datatype *type = wm_type(datatype);
+	const struct MPI_ABI_Datatype *t = wm_type(datatype);
 	struct MPI_ABI_Comm *c = wm_comm(comm);
 	struct MPI_ABI_Request *r;
 	int err;
 
-	if (WM_UNLIKELY(!wm_is_plain(buf, count, type, source, tag, c) || !request)) {
-		err = wm_check_recv(buf, count, datatype, source, tag, comm);
-		if (!request || err)
-			return wm_refuse(comm, __func__, request ? err : MPI_ERR_ARG, count, source, tag);
-	}
-	if (WM_LIKELY(type->plain && source != MPI_PROC_NULL)) {
-		r = wm_request_bare(WM_RECV, c);
-		err = r ? start_plain(r, buf, (size_t)(count * type->size), source, tag) : MPI_ERR_NO_MEM;
-	} else {
-		r = wm_described(WM_RECV, buf, count, datatype, source, tag, comm, WM_STANDARD);
-		err = r ? wm_recv_start(r) : MPI_ERR_NO_MEM;
-	}
-	if (WM_LIKELY(!err)) {
-		*request = r;
-		return MPI_SUCCESS;
-	}
-	if (r)
-		wm_request_drop(r);
-	*request = MPI_REQUEST_NULL;
-	return wm_error(c, __func__, err, "%s", r ? weft_last_error() : "no memory for a request");
+	if (WM_UNLIKELY(!wm_is_plain(buf, count, t, source, tag, c) || !request || !(r = wm_request_bare(WM_RECV, c))))
+		return recv_start(__func__, buf, count, datatype, source, tag, comm, request);
+	*request = r;
+	err = weft_recv_start(c->talk, weft_at((uint32_t)source), (uint64_t)tag, 0, buf, (size_t)(count * t->size), WEFT_TRUNCATE, &r->req, &r->done);
+	return WM_LIKELY(err >= 0) ? MPI_SUCCESS : start_failed(__func__, request, err);
 }
 MPI_DONE(Irecv_c);
 

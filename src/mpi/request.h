@@ -67,7 +67,7 @@ extern _Thread_local struct wm_spares {
 struct MPI_ABI_Request *wm_request_new(enum wm_what what, struct MPI_ABI_Comm *comm);
 void wm_request_drop(struct MPI_ABI_Request *r);        /* over, or never posted: lets go of what it holds */
 
-/* The same for one that is bare; req and done are for the caller to set. Who gives it more to hold makes it one that is not. */
+/* The same for one that is bare; done is for the caller to set. Who gives it more to hold makes it one that is not. */
 static inline struct MPI_ABI_Request *wm_request_bare(enum wm_what what, struct MPI_ABI_Comm *comm)
 {
 	struct MPI_ABI_Request *r = wm_spares.first;
@@ -83,6 +83,7 @@ static inline struct MPI_ABI_Request *wm_request_bare(enum wm_what what, struct 
 	atomic_store_explicit(&r->obj.kind, WM_REQUEST, memory_order_relaxed);
 	r->what = (uint8_t)what;
 	r->bare = true;
+	r->req = NULL;
 	r->comm = comm;
 	if (WM_UNLIKELY(comm != &wm_world))             /* which is always there */
 		wm_object_get(&comm->obj);

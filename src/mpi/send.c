@@ -161,11 +161,9 @@ int PMPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int de
 
 	if (WM_UNLIKELY(!wm_is_plain(buf, count, t, dest, tag, c) || !request))
 		return send_start(__func__, buf, count, datatype, dest, tag, comm, WM_STANDARD, request);
-	r = weft_send_start(c->talk, weft_at((uint32_t)dest), (uint64_t)tag, buf, (size_t)(count * t->size), 0, &req);
-	if (WM_UNLIKELY(r != WEFT_DONE))
-		return send_begun(c, __func__, r, req, request);
 	*request = &wm_sent;
-	return MPI_SUCCESS;
+	r = weft_send_start(c->talk, weft_at((uint32_t)dest), (uint64_t)tag, buf, (size_t)(count * t->size), 0, &req);
+	return WM_LIKELY(r == WEFT_DONE) ? MPI_SUCCESS : send_begun(c, __func__, r, req, request);
 }
 MPI_DONE(Isend_c);
 
