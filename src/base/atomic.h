@@ -15,7 +15,7 @@
 
 #if defined(__aarch64__) && !defined(__ARM_FEATURE_ATOMICS) && !WF_TSAN && !defined(WF_STEP_TEST)
 #define WF_ASK_LSE 1
-extern bool wf_have_lse, wf_have_rcpc;  /* set when the library is loaded, then constant */
+extern bool wf_have_lse WF_HERE, wf_have_rcpc WF_HERE;  /* set when the library is loaded, then constant */
 #else
 #define WF_ASK_LSE 0
 #endif

@@ -20,6 +20,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "base/cpu.h"
+
 #if defined(__SANITIZE_THREAD__)
 #define WF_TSAN 1
 #elif defined(__has_feature)
@@ -31,7 +33,7 @@
 #define WF_TSAN 0
 #endif
 
-extern bool wf_fence_free;              /* set at init, then constant: membarrier works */
+extern bool wf_fence_free WF_HERE;      /* set at init, then constant: membarrier works */
 
 void wf_fence_init(bool try_membarrier);
 void wf_fence_slow(void);               /* the symmetric variant */
@@ -50,6 +52,16 @@ static inline void wf_fence_light(void)
 	atomic_signal_fence(memory_order_seq_cst);
 	if (__builtin_expect(!wf_fence_free, 0))
 		wf_fence_slow();
+#endif
+}
+
+/* The same where wf_fence_free is known to be so. */
+static inline void wf_fence_lighter(void)
+{
+#if WF_TSAN
+	wf_fence_slow();
+#else
+	atomic_signal_fence(memory_order_seq_cst);
 #endif
 }
 

@@ -52,7 +52,7 @@ struct wf_linger {
 	weft_time began;                /* of lingering alone; 0: not yet */
 };
 
-extern _Atomic unsigned wf_spins;       /* looks in spin_ns; set at init and by the knob */
+extern _Atomic unsigned wf_spins WF_HERE;       /* looks in spin_ns; set at init and by the knob */
 
 extern _Atomic uint32_t wf_parked;      /* threads asleep here, the listener among them */
 

@@ -19,7 +19,7 @@ static inline void wf_tsan_init(void) {}
 static inline void wf_user_releases(void *at) { (void)at; }
 static inline void wf_user_acquires(void *at) { (void)at; }
 #else
-extern _Bool wf_tsan_user;              /* set at init, then constant */
+extern _Bool wf_tsan_user WF_HERE;      /* set at init, then constant */
 
 void wf_tsan_init(void);
 void wf_tsan_release(void *at);

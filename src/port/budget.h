@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/cpu.h"
+
 struct wf_budget {
 	_Atomic size_t used;            /* any thread; relaxed: a count, it publishes nothing */
 	size_t limit, soft, large;      /* set at init, then constant */
@@ -20,7 +22,7 @@ struct wf_budget {
 	bool big;                       /* a big ring's worth fits into the last quarter */
 };
 
-extern struct wf_budget wf_budget;
+extern struct wf_budget wf_budget WF_HERE;
 
 void wf_budget_init(size_t limit, size_t eager);
 

@@ -53,13 +53,15 @@ struct wf_cell *wf_port_scan_locked(struct weft_port *p, struct wf_reader **ret_
 /* The next cell at @p, that of the reader last active first, and whose it is; NULL: none. */
 static inline struct wf_cell *wf_port_next_locked(struct weft_port *p, struct wf_reader **ret_rd)
 {
-	struct wf_reader *r = atomic_load_explicit(&p->last, memory_order_relaxed);
+	struct wf_reader *r = atomic_load_explicit(&p->last, memory_order_relaxed), *other;
 	struct wf_cell *c = wf_ring_next(r);
 
+	if (!(wf_likely(!atomic_load_explicit(&p->ring.reader.next, memory_order_relaxed)) || (c && ++p->streak % WF_STREAK))) {
+		c = wf_port_scan_locked(p, &other);     /* not @ret_rd, which may then stay in a register */
+		r = c ? other : r;
+	}
 	*ret_rd = r;
-	if (wf_likely(!atomic_load_explicit(&p->ring.reader.next, memory_order_relaxed)) || (c && ++p->streak % WF_STREAK))
-		return c;
-	return wf_port_scan_locked(p, ret_rd);
+	return c;
 }
 
 static inline bool wf_matches(const struct wf_head *want, weft_id src, uint64_t tag)

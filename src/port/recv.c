@@ -172,7 +172,7 @@ static inline const char *arena_ahead(const struct wf_reader *rd)
 /* [inside] The next cell, waited for as long as a waiter spins whatever the load; NULL: none came, or somebody
  * wants to come in. Waiting inside keeps the way in off the path from a message's arrival to its receiver; the loop is
  * nothing but the look, as all else delays it. */
-static inline __attribute__((always_inline)) struct wf_cell *next_hot_locked(struct weft_port *p, bool own, weft_time until, struct wf_reader **ret_rd)
+static inline __attribute__((always_inline)) struct wf_cell *next_hot_locked(struct weft_port *p, bool mine, weft_time until, struct wf_reader **ret_rd)
 {
 	struct wf_reader *r = atomic_load_explicit(&p->last, memory_order_relaxed);
 	uint32_t pos = atomic_load_explicit(&r->pos, memory_order_relaxed);
@@ -206,7 +206,7 @@ static inline __attribute__((always_inline)) struct wf_cell *next_hot_locked(str
 			wf_read_ahead(ahead + 2 * WF_LINE);
 			wf_read_ahead(ahead + 3 * WF_LINE);
 		}
-		if (wf_unlikely(wf_port_wanted(p, own)))
+		if (wf_unlikely(wf_port_wanted(p, mine)))
 			return NULL;
 		if (wf_unlikely(others) && (spins & 7) == 0) {
 			struct wf_cell *other = wf_port_scan_locked(p, ret_rd);
@@ -223,19 +223,19 @@ static inline __attribute__((always_inline)) struct wf_cell *next_hot_locked(str
 static inline __attribute__((always_inline)) bool recv_hot(struct weft_port *p, bool own, const struct wf_head *want, void *data, size_t cap,
 							   weft_time until, struct weft_status *ret_st)
 {
+	bool taken = false, mine = own || wf_port_mine(p);
 	struct wf_reader *rd;
 	struct wf_cell *c;
-	bool taken = false;
 
-	wf_port_enter_hot(p, own);
+	wf_port_enter_hot(p, mine);
 	if (own)
 		wf_cool_locked();
 	if (wf_likely(!(p->native.wants | p->native.arrivals) && (own || wf_usable_locked(p)))) {
-		c = next_hot_locked(p, own, until, &rd);
+		c = next_hot_locked(p, mine, until, &rd);
 		taken = c && (wf_take_hot_locked(p, rd, c, want, data, cap, ret_st) ||
 			      (rd->starved && take_arena_locked(p, rd, c, want, data, cap, ret_st)));
 	}
-	wf_port_leave_hot(p, own);
+	wf_port_leave_hot(p, mine);
 	return taken;
 }
 

@@ -228,18 +228,22 @@ static inline __attribute__((always_inline)) int post_hot(struct weft_port *p, b
 							  size_t cap, uint32_t flags, void *user, struct weft_req **ret_req, struct weft_status *ret_st)
 {
 	struct wf_head want = { .src = from, .tag = tag, .ignore = tag == WEFT_ANY_TAG ? UINT64_MAX : ignore };
+	bool taken = false, mine = own || wf_port_mine(p);
 	struct weft_req *r = NULL;
 	struct wf_reader *rd;
 	struct wf_cell *c;
-	bool taken = false;
 
 	if (wf_unlikely(p->limit || (own ? !from || (from >> 52 == 0xfff && from != WEFT_ANY) : !wf_recv_hot_at(p, from, &want.src))))
 		return -EINTR;
-	wf_port_enter_hot(p, own);
+	wf_port_enter_hot(p, mine);
 	if (wf_likely(!p->native.arrivals && !wf_ring_spilled(&p->ring) && (own || wf_usable_locked(p)))) {
 		c = wf_port_next_locked(p, &rd);
-		if (c && wf_unlikely(p->native.wants))
-			c = earlier_first_locked(p, c, &rd);
+		if (c && wf_unlikely(p->native.wants)) {
+			struct wf_reader *last = rd;    /* @rd itself stays in a register */
+
+			c = earlier_first_locked(p, c, &last);
+			rd = last;
+		}
 		if (!c) {
 			r = post_plain_locked(p, want.src, want.tag, want.ignore, data, cap, flags, user);
 		} else if (wf_likely(!p->native.wants)) {
@@ -247,7 +251,7 @@ static inline __attribute__((always_inline)) int post_hot(struct weft_port *p, b
 			taken = wf_take_hot_locked(p, rd, c, &want, data, cap, ret_st);
 		}
 	}
-	wf_port_leave_hot(p, own);
+	wf_port_leave_hot(p, mine);
 	if (!taken && !r)
 		return -EINTR;
 	*ret_req = r;
@@ -339,10 +343,9 @@ WF_SLOW static int start_slow(struct weft_port *at, weft_id from, uint64_t tag, 
 	return recv_post_slow(at, &op, ret_req, ret_st);
 }
 
-static inline __attribute__((always_inline)) int start_at(struct weft_port *at, weft_id from, uint64_t tag, uint64_t ignore, void *data, size_t cap,
-							  uint32_t flags, struct weft_req **ret_req, struct weft_status *ret_st)
+static inline __attribute__((always_inline)) int start_at(struct weft_port *at, bool own, weft_id from, uint64_t tag, uint64_t ignore, void *data,
+							  size_t cap, uint32_t flags, struct weft_req **ret_req, struct weft_status *ret_st)
 {
-	bool own = !at;
 	int r = wf_enter();
 
 	if (wf_unlikely(r < 0))
@@ -360,7 +363,7 @@ static inline __attribute__((always_inline)) int start_at(struct weft_port *at, 
 static __attribute__((noinline)) int start_there(struct weft_port *at, weft_id from, uint64_t tag, uint64_t ignore, void *data, size_t cap,
 						 uint32_t flags, struct weft_req **ret_req, struct weft_status *ret_st)
 {
-	return start_at(at, from, tag, ignore, data, cap, flags, ret_req, ret_st);
+	return start_at(at, false, from, tag, ignore, data, cap, flags, ret_req, ret_st);
 }
 
 int weft_recv_start(struct weft_port *at, weft_id from, uint64_t tag, uint64_t ignore, void *data, size_t cap, uint32_t flags,
@@ -368,5 +371,5 @@ int weft_recv_start(struct weft_port *at, weft_id from, uint64_t tag, uint64_t i
 {
 	if (at)
 		return start_there(at, from, tag, ignore, data, cap, flags, ret_req, ret_st);
-	return start_at(NULL, from, tag, ignore, data, cap, flags, ret_req, ret_st);
+	return start_at(NULL, true, from, tag, ignore, data, cap, flags, ret_req, ret_st);
 }

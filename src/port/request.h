@@ -12,7 +12,7 @@
 #include "port/self.h"
 
 extern struct wf_lock wf_user_lock;
-extern _Atomic uint32_t wf_cancelling;          /* cancellers at work: who releases a request lets them finish */
+extern _Atomic uint32_t wf_cancelling WF_HERE;  /* cancellers at work: who releases a request lets them finish */
 extern struct wf_lock wf_cancel_lock;
 
 /* [any] A fresh request, nowhere, nobody's; NULL: no memory (weft_fail said so). */

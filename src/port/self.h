@@ -75,27 +75,27 @@ static inline void wf_port_leave(struct weft_port *p)
 		wf_door_leave_other(&p->door);
 }
 
-/* The same for the hot paths, which know at compile time whether it is the thread's own port (@own). */
-static inline void wf_port_enter_hot(struct weft_port *p, bool own)
+/* The same for the hot paths, which ask once whether the door is theirs (@owner), or know it. */
+static inline void wf_port_enter_hot(struct weft_port *p, bool owner)
 {
-	if (own)
+	if (wf_likely(owner))
 		wf_door_enter_owner(&p->door);
 	else
-		wf_port_enter(p);
+		wf_door_enter_other(&p->door);
 }
 
-static inline void wf_port_leave_hot(struct weft_port *p, bool own)
+static inline void wf_port_leave_hot(struct weft_port *p, bool owner)
 {
-	if (own)
+	if (wf_likely(owner))
 		wf_door_leave_owner(&p->door);
 	else
-		wf_port_leave(p);
+		wf_door_leave_other(&p->door);
 }
 
 /* [inside] Somebody waits to come in. */
-static inline bool wf_port_wanted(struct weft_port *p, bool own)
+static inline bool wf_port_wanted(struct weft_port *p, bool owner)
 {
-	if (own || wf_port_mine(p))
+	if (wf_likely(owner))
 		return wf_door_wanted(&p->door);
 	return atomic_load_explicit(&p->door.others.wanted, memory_order_relaxed) != 0;
 }

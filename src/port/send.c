@@ -60,12 +60,35 @@ static inline __attribute__((always_inline)) bool send_by(struct wf_way *w, uint
 	return true;
 }
 
+/* A short message by a way that is this thread's: most are, and this is all that most of them need. True: sent. */
+static inline __attribute__((always_inline)) bool send_short(struct wf_way *w, uint16_t who, weft_id src, uint32_t index, uint64_t tag, const void *data,
+							     size_t len)
+{
+	struct wf_cell *c;
+	uint32_t pos;
+
+	if (wf_unlikely(len > WF_BODY_NEAR || len > wf_budget.eager))
+		return false;
+	c = wf_way_claim_solo(w, who, &pos);
+	if (wf_unlikely(!c))
+		return false;
+	c->kind = WF_INLINE;
+	c->flags = 0;
+	c->len = (uint32_t)len;
+	c->index = index;
+	c->src = src;
+	c->tag = tag;
+	wf_copy_small(c->body, data, len);
+	wf_way_publish_solo(w, c, pos);
+	return true;
+}
+
 static bool send_hot_far(weft_id to, uint64_t tag, const void *data, size_t len)
 {
 	uint16_t who;
 	struct wf_way *w = wf_way_cached(to, &who);
 
-	if (!send_by(w, who, wf_self.id, WEFT_NOBODY, tag, data, len))
+	if (!w || !(send_short(w, who, wf_self.id, WEFT_NOBODY, tag, data, len) || send_by(w, who, wf_self.id, WEFT_NOBODY, tag, data, len)))
 		return false;
 	wf_count_sent(wf_self.port, len);
 	return true;
@@ -82,8 +105,8 @@ static __attribute__((noinline)) bool send_hot_abroad_at(struct weft_port *from,
 	return id && !(id & WF_MEMBER_GONE) && wf_abroad(id) && wf_hosts->brisk(from, id, tag, data, len);
 }
 
-/* From a context's port to a member of it in another process. */
-static bool send_hot_at(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len)
+/* From a context's port to a member of it in another process, or of another host. */
+static __attribute__((noinline)) bool send_warm_at(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len)
 {
 	struct wf_way *w;
 	uint16_t who;
@@ -98,7 +121,21 @@ static bool send_hot_at(struct weft_port *from, weft_id to, uint64_t tag, const 
 	return true;
 }
 
-/* The same to another host. */
+/* The same where it is as most are: short, and to whom the one before went. */
+static inline __attribute__((always_inline)) bool send_hot_at(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len)
+{
+	if (wf_unlikely(tag == WEFT_ANY_TAG || from->proto || atomic_load_explicit(&from->broken, memory_order_relaxed)))
+		return false;
+	if (wf_likely(wf_self.last_at.to == to && wf_self.last_at.from == from &&
+		      wf_self.last_at.context == atomic_load_explicit(&from->context, memory_order_relaxed)) &&
+	    send_short(wf_self.last_at.way, wf_self.last_at.who, atomic_load_explicit(&from->id, memory_order_relaxed), from->index, tag, data, len)) {
+		wf_count_sent(from, len);
+		return true;
+	}
+	return send_warm_at(from, to, tag, data, len);
+}
+
+/* From a thread's own port to another host. */
 static __attribute__((noinline)) bool send_hot_abroad(weft_id to, uint64_t tag, const void *data, size_t len)
 {
 	if (!wf_hosts->brisk(wf_self.port, to, tag, data, len))
@@ -255,6 +292,10 @@ WF_SLOW static int send_start_slow(struct weft_port *from, weft_id to, uint64_t 
 static __attribute__((noinline)) int send_start_from(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len, uint32_t flags,
 						     struct weft_req **ret_req)
 {
+	int r = wf_enter();
+
+	if (wf_unlikely(r < 0))
+		return r;
 	if (wf_likely(data && !flags && to >> 52 == 0xfff) && send_hot_at(from, to, tag, data, len)) {
 		if (ret_req)
 			*ret_req = NULL;
@@ -265,12 +306,13 @@ static __attribute__((noinline)) int send_start_from(struct weft_port *from, wef
 
 int weft_send_start(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len, uint32_t flags, struct weft_req **ret_req)
 {
-	int r = wf_enter();
+	int r;
 
+	if (from)
+		return send_start_from(from, to, tag, data, len, flags, ret_req);
+	r = wf_enter();
 	if (wf_unlikely(r < 0))
 		return r;
-	if (wf_unlikely(from != NULL))
-		return send_start_from(from, to, tag, data, len, flags, ret_req);
 	if (wf_likely(data && !flags) && send_hot(to, tag, data, len)) {
 		if (ret_req)
 			*ret_req = NULL;

@@ -14,13 +14,13 @@
 #define WF_GENERATION_BITS 12
 #define WF_SLOTS_PER_TABLE 1024u
 
-extern weft_id wf_process_id;           /* set at init, then constant */
+extern weft_id wf_process_id WF_HERE;   /* set at init, then constant */
 
 /* A slot is one word: address of the port (41 bits, in units of 128) | generation of the id (12) | incarnation (11). */
 struct wf_slot {
 	_Atomic uint64_t word;          /* 0: nobody */
 };
-extern _Atomic(struct wf_slot *) wf_slots[1u << (WF_LOCAL_BITS - 10)];
+extern _Atomic(struct wf_slot *) wf_slots[1u << (WF_LOCAL_BITS - 10)] WF_HERE;
 
 int wf_table_init(weft_id process);
 

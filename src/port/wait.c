@@ -388,7 +388,7 @@ int wf_await(struct weft_req **reqs, int n, int min, weft_time until)
 }
 
 /* [inside] The next cell to its receive. False: nothing came, and it is not worth waiting longer here. */
-static inline __attribute__((always_inline)) bool next_hot_locked(struct weft_port *p, bool own, struct wf_work *work, unsigned *spins)
+static inline __attribute__((always_inline)) bool next_hot_locked(struct weft_port *p, bool mine, struct wf_work *work, unsigned *spins)
 {
 	struct wf_reader *rd;
 	struct wf_cell *c = wf_port_next_locked(p, &rd);
@@ -403,7 +403,7 @@ static inline __attribute__((always_inline)) bool next_hot_locked(struct weft_po
 	}
 	if (wf_unlikely(c || wf_ring_spilled(&p->ring)))
 		return wf_drain_locked(p, work) && !work->copies;
-	if (!*spins || wf_port_wanted(p, own))
+	if (!*spins || wf_port_wanted(p, mine))
 		return false;
 	--*spins;
 	wf_relax();
@@ -415,12 +415,13 @@ static inline __attribute__((always_inline)) bool await_at(struct weft_port *p, 
 {
 	struct wf_work work = { NULL };
 	unsigned spins = wf_self.abroad ? 0 : wf_spin_budget();
+	bool mine = own || wf_port_mine(p);
 	int i = 0;
 
 	if (wf_unlikely(wf_self.abroad))
 		wf_self.abroad--;
 	wf_self.spun = true;
-	wf_port_enter_hot(p, own);
+	wf_port_enter_hot(p, mine);
 	if (own)
 		wf_cool_locked();
 	for (; i < n; i++) {
@@ -430,11 +431,11 @@ static inline __attribute__((always_inline)) bool await_at(struct weft_port *p, 
 			continue;
 		/* relaxed: whoever ends a request here is inside the door, as we are now: D1, D2. */
 		while (!atomic_load_explicit(&r->over, memory_order_relaxed))
-			if (r->what != WF_RECV || r->at != p || !next_hot_locked(p, own, &work, &spins))
+			if (r->what != WF_RECV || r->at != p || !next_hot_locked(p, mine, &work, &spins))
 				goto out;
 	}
 out:
-	wf_port_leave_hot(p, own);
+	wf_port_leave_hot(p, mine);
 	if (wf_unlikely(work.copies != NULL))
 		wf_work_do(p, &work);
 	return i == n;

@@ -61,7 +61,7 @@ void wf_way_solo(struct wf_way *w)
 		return;
 	wf_lock(&wf_user_lock);         /* nobody flushes, queues or unqueues */
 	wf_lock(&wf_ways_lock);            /* nobody finds, shuts or grows it */
-	if (w->user == &wf_self && !w->backlogged && !(atomic_load_explicit(&w->tail, memory_order_relaxed) & WF_WAY_STOPS))
+	if (w->user == &wf_self && !w->strong && !w->backlogged && !(atomic_load_explicit(&w->tail, memory_order_relaxed) & WF_WAY_STOPS))
 		atomic_store_explicit(&w->solo, &wf_self, memory_order_relaxed);
 	wf_unlock(&wf_ways_lock);
 	wf_unlock(&wf_user_lock);

@@ -23,7 +23,8 @@
  * Solo    S1  A way that one thread uses, as most are, is its: it claims by a plain store of the tail between in = 1 and in = 0. Whoever else wants to
  *             write the tail (a second user, who has to find the way first; the listener, to set a flag) first takes solo away: solo = NULL, heavy
  *             fence, waits until in is 0, heavy fence. By F1 either the user finds solo gone or the other finds it in; the second fence makes the
- *             user's last store of the tail visible. Given back by the user itself, while it is the only one. Without membarrier: never solo.
+ *             user's last store of the tail visible. Given back by the user itself, while it is the only one. Without membarrier, here or at the
+ *             reader's: never solo, so that the solo user's own fences are always the light ones.
  * Life    made on first use; WAITS until the other process has attached it to its port; what is sent meanwhile is the backlog. Closing goes
  *         CLOSED (reader) -> SHUT with the last position (sender) -> GONE (reader): then its memory is free. Ways are never unmapped.
  * Trust   The reader trusts nothing but that memory stays mapped: wf_cell_read. The sender trusts head and face as far as a lie harms only the
@@ -182,6 +183,33 @@ static inline __attribute__((always_inline)) int wf_way_claim(struct wf_way *w, 
 	return wf_way_claim_as(w, who, arena, allow, false, ret);
 }
 
+/* [any] The same for a cell and nothing else, where the way is this thread's and nothing stops it: NULL, if that is not so or the ring seems full. To be
+ * published by wf_way_publish_solo. */
+static inline __attribute__((always_inline)) struct wf_cell *wf_way_claim_solo(struct wf_way *w, uint16_t who, uint32_t *ret_pos)
+{
+	struct wf_cell *c = NULL;
+	uint64_t t, seen, gate;
+
+	if (wf_unlikely(atomic_load_explicit(&w->solo, memory_order_relaxed) != &wf_self))
+		return NULL;
+	atomic_store_explicit(&w->in, 1, memory_order_relaxed);                         /* ordered by the fence */
+	wf_fence_lighter();                                                             /* F1 with wf_way_share */
+	t = atomic_load_explicit(&w->tail, WF_DEPENDS);
+	seen = atomic_load_explicit(&w->seen, WF_DEPENDS);                              /* R2 */
+	gate = atomic_load_explicit(&atomic_load_explicit(&w->face, WF_DEPENDS)->gate, memory_order_relaxed);
+	if (wf_likely(atomic_load_explicit(&w->solo, memory_order_relaxed) == &wf_self && t >> 48 == who /* and no flag */ && seen >> 48 == who &&
+		      (uint32_t)t - (uint32_t)seen < WF_WAY_CELLS && gate == atomic_load_explicit(&w->gate, memory_order_relaxed))) {
+		*ret_pos = (uint32_t)t;
+		c = &w->cells[t % WF_WAY_CELLS];
+		wf_want_cell(&w->cells[(t + 2) % WF_WAY_CELLS]);
+		wf_step("way claim");
+		atomic_store_explicit(&w->tail, (t & ~UINT64_C(0xffffffff)) | (uint32_t)(t + 1), memory_order_relaxed);         /* S1 */
+	}
+	/* relaxed: as in wf_way_claim. */
+	atomic_store_explicit(&w->in, 0, WF_TSAN ? memory_order_release : memory_order_relaxed);
+	return c;
+}
+
 /* [the only user, now and then] From now on its claims need no CAS, if nobody else is about. */
 void wf_way_solo(struct wf_way *w);
 
@@ -198,6 +226,18 @@ static inline void wf_way_publish(struct wf_way *w, const struct wf_claimed *c)
 		wf_fence_slow();                                                        /* F1 */
 	else
 		wf_fence_light();                                                       /* F1 */
+	sleeper = atomic_load_explicit(&atomic_load_explicit(&w->face, memory_order_relaxed)->sleeper, memory_order_relaxed);
+	if (wf_unlikely(sleeper))
+		wf_way_bell(w, sleeper);
+}
+
+static inline void wf_way_publish_solo(struct wf_way *w, struct wf_cell *c, uint32_t pos)
+{
+	uint32_t sleeper;
+
+	wf_far_hands_on(&w->box->head);                                                 /* R2, for ThreadSanitizer */
+	atomic_store_explicit(&c->seq, pos + 1, memory_order_release);                  /* R1 */
+	wf_fence_lighter();                                                             /* F1: a solo way is not strong */
 	sleeper = atomic_load_explicit(&atomic_load_explicit(&w->face, memory_order_relaxed)->sleeper, memory_order_relaxed);
 	if (wf_unlikely(sleeper))
 		wf_way_bell(w, sleeper);
