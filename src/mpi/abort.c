@@ -1,7 +1,8 @@
 /* abort.c - MPI_Abort: the whole job ends, whichever communicator was named.
  *
  * What the program has printed goes out first, by a thread of its own: another thread may hold a stream for ever, waiting
- * for input or for a reader.
+ * for input or for a reader. Standard output is what is missed if it does not come, so that it is waited for once more: on a busy machine
+ * that thread may not have run yet.
  */
 #include <stdio.h>
 #include <time.h>
@@ -9,29 +10,40 @@
 
 #include "inner.h"
 
-#define FLUSH_NS 200000000L     /* so long at most */
+#define FLUSH_NS 200000000L     /* so long at most; twice for standard output */
+
+static _Atomic bool printed;            /* standard output is; who sees it needs nothing else of the thread: relaxed */
 
 static void *flush(void *unused)
 {
 	(void)unused;
+	fflush(stdout);
+	atomic_store_explicit(&printed, true, memory_order_relaxed);
 	fflush(NULL);
 	return NULL;
 }
 
-static void flush_for_a_moment(void)
+static bool ended_in_time(pthread_t thread)
 {
 	struct timespec until;
-	pthread_t thread;
 
-	if (pthread_create(&thread, NULL, flush, NULL) != 0)
-		return;
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_nsec += FLUSH_NS;
 	if (until.tv_nsec >= 1000000000L) {
 		until.tv_nsec -= 1000000000L;
 		until.tv_sec++;
 	}
-	pthread_timedjoin_np(thread, NULL, &until);
+	return pthread_timedjoin_np(thread, NULL, &until) == 0;
+}
+
+static void flush_for_a_moment(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, flush, NULL) != 0)
+		return;
+	if (!ended_in_time(thread) && !atomic_load_explicit(&printed, memory_order_relaxed))
+		ended_in_time(thread);
 }
 
 int PMPI_Abort(MPI_Comm comm, int errorcode)
