@@ -189,6 +189,8 @@ WF_SLOW int wf_atlas_chunk_map(uint32_t process, uint32_t segment, struct wf_chu
 {
 	int r;
 
+	if (process >= WF_PROCESSES || segment - WF_SEGMENT_CHUNK >= WF_SEGMENT_CHUNKS)
+		return -EBADMSG;
 	pthread_mutex_lock(&atlas_lock);
 	r = chunk_map_locked(process, segment, ret_chunk);
 	pthread_mutex_unlock(&atlas_lock);
@@ -361,7 +363,7 @@ void wf_chunk_each(struct wf_chunk *c, void (*see)(struct wf_buf *b, struct wf_e
 		unsigned n = class > WF_CLASS_UNIT ? 1 : 1u << (WF_CLASS_UNIT - class);
 
 		for (unsigned i = first; class && i < first + n; i++)
-			see(c->handles + i, c->entries + i, arg);
+			see(c->handles + i, wf_space_entry(c, class, i), arg);
 	}
 }
 
@@ -369,7 +371,7 @@ struct wf_chunk *wf_atlas_own(uint32_t segment)
 {
 	uint32_t i = segment - WF_SEGMENT_CHUNK;
 
-	return i < WF_SEGMENT_CHUNKS ? atomic_load_explicit(&mine.chunk[i], memory_order_acquire) : NULL;       /* A1 */
+	return i < WF_SEGMENT_CHUNKS ? atomic_load_explicit(&mine.chunk[i], WF_ATLAS_LOAD) : NULL;      /* A1 */
 }
 
 void wf_atlas_each_lent(void (*see)(struct wf_buf *b, struct wf_entry *e, void *arg), void *arg)

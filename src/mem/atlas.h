@@ -83,25 +83,28 @@ void wf_atlas_own_ledger(struct wf_ledger *l);
 int wf_atlas_chunk_map(uint32_t process, uint32_t segment, struct wf_chunk **ret_chunk);
 int wf_atlas_ledger_map(uint32_t process, struct wf_ledger **ret_ledger);
 
-/* [any] The chunk of that number, mapped now if need be; any numbers. Whose chunk is mapped, his ledger is.
- * 0; -EBADMSG: there is none, or no segment; -ENOMEM: it cannot be mapped now (words said). */
-static inline int wf_atlas_chunk(uint32_t process, uint32_t segment, struct wf_chunk **ret_chunk)
+/* [any] The chunk of that number, if it is mapped; any numbers. */
+static inline struct wf_chunk *wf_atlas_chunk_mapped(uint32_t process, uint32_t segment)
 {
 	uint32_t i = segment - WF_SEGMENT_CHUNK;
 	struct wf_maps *m;
-	struct wf_chunk *c;
 
 	if (wf_unlikely(process >= WF_PROCESSES || i >= WF_SEGMENT_CHUNKS))
-		return -EBADMSG;
+		return NULL;
 	m = atomic_load_explicit(&wf_atlas[process], WF_ATLAS_LOAD);                    /* A1 */
-	if (wf_likely(m)) {
-		c = atomic_load_explicit(&m->chunk[i], WF_ATLAS_LOAD);                  /* A1 */
-		if (wf_likely(c)) {
-			*ret_chunk = c;
-			return 0;
-		}
-	}
-	return wf_atlas_chunk_map(process, segment, ret_chunk);
+	return wf_likely(m) ? atomic_load_explicit(&m->chunk[i], WF_ATLAS_LOAD) : NULL; /* A1 */
+}
+
+/* [any] Likewise, mapped now if need be. Whose chunk is mapped, his ledger is.
+ * 0; -EBADMSG: there is none, or no segment; -ENOMEM: it cannot be mapped now (words said). */
+static inline int wf_atlas_chunk(uint32_t process, uint32_t segment, struct wf_chunk **ret_chunk)
+{
+	struct wf_chunk *c = wf_atlas_chunk_mapped(process, segment);
+
+	if (wf_unlikely(!c))
+		return wf_atlas_chunk_map(process, segment, ret_chunk);
+	*ret_chunk = c;
+	return 0;
 }
 
 /* [any] Likewise its ledger. */

@@ -7,8 +7,8 @@
  *         send), so of two puts at once one succeeds. Where the word is one thread's by right (a free buffer
  *         taken out of the pool, a carry on its way) it is stored.
  * Edges   E1  a view's end (release, in view_end) -> whoever finds the buffer idle or its last view gone
- *             (acquire, in weft_buf_state, buf_drop, send_begin, view_end): the reader's loads of the
- *             memory come before the next writer's stores.
+ *             (acquire, in weft_buf_state, buf_drop, send_begin, view_end; where it goes to another process next, home or straight.h, the release that
+ *             publishes it is enough): the reader's loads of the memory come before the next writer's stores.
  *         E2  put while lent (release) -> the last view's end (acquire): what the holder did to the
  *             memory comes before the buffer's next life.
  *         Everything else is ordered by how the buffer changes hands: the mailbox, the depot's lock, or
@@ -27,6 +27,7 @@
 #include "mem/pool.h"
 #include "mem/segment.h"
 #include "mem/share.h"
+#include "mem/straight.h"
 #include "mem/word.h"
 
 static uint64_t lent(uint64_t word)
@@ -165,8 +166,16 @@ static inline int buf_drop(struct wf_buf *b)
 {
 	uint64_t word = WF_BUF_HELD;
 
-	if (wf_unlikely(!wf_word_swap_hot(b, &word, WF_BUF_FREE)))      /* E1 */
+	if (wf_unlikely(!wf_word_swap_bare(b, &word, WF_BUF_FREE)))
 		return drop_slow(b, word);
+	if (wf_class_in_chunk(b->class - (unsigned)WF_CLASS_FAR)) {             /* E1 by W2: what is pushed is released */
+		wf_user_acquires(b);
+		wf_user_releases(b);
+		if (wf_unlikely(!wf_buf_joins(b)))
+			wf_share_return(b);
+		return 0;
+	}
+	wf_word_acquire();                                              /* E1 */
 	wf_user_acquires(b);
 	buf_home(b);
 	return 0;
@@ -291,11 +300,6 @@ bool wf_buf_is_shared(const struct weft_buf *carry)
 	return !wf_buf_class((const struct wf_buf *)(const void *)carry);
 }
 
-bool wf_buf_is_plain(const struct weft_buf *carry)
-{
-	return ((const struct wf_buf *)(const void *)carry)->class - 1u < WF_CLASS_CHUNK;
-}
-
 int weft_buf_get(size_t len, int rail, struct weft_buf **ret_buf)
 {
 	if (wf_unlikely(!ret_buf))
@@ -311,7 +315,7 @@ int weft_buf_put(struct weft_buf *buf)
 
 	if (!buf)
 		return 0;
-	b = wf_space_handle(buf);
+	b = wf_buf_near(buf);
 	if (wf_unlikely(!b))
 		return weft_fail(-EINVAL, "not a buffer of weft's");
 	return buf_drop(b);

@@ -53,6 +53,5 @@ struct weft_buf *wf_buf_send_undo(struct weft_buf *carry);
 void wf_buf_sent(struct weft_buf *carry);       /* [any] about to lie in the receiver's mailbox */
 void wf_buf_delivered(struct weft_buf *carry);  /* [any] in the receiver's hands; also straight from begun */
 bool wf_buf_is_shared(const struct weft_buf *carry);    /* [any] a view: WEFT_ST_SHARED */
-bool wf_buf_is_plain(const struct weft_buf *carry);     /* [any] one of ours, in a chunk */
 
 #endif

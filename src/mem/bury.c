@@ -51,6 +51,15 @@ static bool held_here(struct wf_chunk *c)
 	return held;
 }
 
+/* Whose entry number @i of @c is: the handle. Of the other places of a wide one (whose words say nothing): some handle. */
+static struct wf_buf *handle_at(struct wf_chunk *c, size_t i)
+{
+	unsigned class = atomic_load_explicit(&c->class[i / WF_UNIT_HANDLES], memory_order_relaxed);     /* set before anything of the unit was in hands here */
+	size_t unit = i / WF_UNIT_HANDLES * WF_UNIT_HANDLES;
+
+	return c->handles + (wf_class_wide(class) ? unit + (i - unit) / WF_WIDE : i);
+}
+
 /* Does a page of entries name a living process? Our own name is cleared, where we have put the buffer. */
 static bool page_held(struct wf_chunk *c, size_t first)
 {
@@ -62,7 +71,7 @@ static bool page_held(struct wf_chunk *c, size_t first)
 
 		if (!(holder & WF_HOLDER_KIND))
 			continue;
-		if (holder == wf_held(wf_segments.process) && !in_hands(&c->handles[i]))
+		if (holder == wf_held(wf_segments.process) && !in_hands(handle_at(c, i)))
 			atomic_store_explicit(&c->entries[i].holder, 0, memory_order_relaxed);
 		else if (!wf_share_orphaned(holder))
 			held = true;

@@ -47,19 +47,27 @@ struct wf_mag {                         /* its thread only */
 	unsigned batch;                 /* 0: this thread may not keep any (more) of these */
 };
 
+enum { WF_CHAINS = 4, WF_SLIP = 6 };
+
 struct wf_chain {                       /* buffers of one other process on their way home, its thread only (home.c) */
 	uint32_t maker;
-	unsigned n;                     /* 0: none */
+	unsigned links;                 /* how many of them have a link of their own, that is a line; 0: there are none */
 	uint64_t first;
 	struct wf_entry *last;
+	struct wf_entry *wide;          /* that of a wide one among those, on whose slip others will stand; NULL: none */
+	unsigned brief;                 /* how many will */
+	uint32_t slip[WF_SLIP];
 };
 
-enum { WF_CHAINS = 4 };
 
 struct wf_cache {
 	struct wf_mag mag[WF_DEPOTS];
 	struct wf_chain chain[WF_CHAINS];
-	unsigned chained;               /* buffers in chains */
+	unsigned chained;               /* chains that are not empty */
+	uintptr_t area;                 /* handles that were asked for last lie from here on; what was one stays one (space.h) */
+	size_t area_bytes;
+	uint64_t landed;                /* the chunk that was landed in last: its maker and, above, its segment */
+	struct wf_chunk *landed_in;
 };
 
 struct wf_depot_kind {

@@ -7,7 +7,7 @@
  * are first used.
  *
  * A link, in the head and in entries' next, names an entry of the same maker: its segment (this one, or a chunk's)
- * above 20 bits of index. No entry is 0: the end of a list.
+ * above 20 bits of index. No entry is 0: the end of a list. On a slip (home.c) links are brief: a chunk's segment above 17 bits of index.
  */
 #ifndef WF_MEM_LEDGER_H
 #define WF_MEM_LEDGER_H
@@ -22,6 +22,8 @@
 #define WF_LEDGER_HEADER ((size_t)4096)
 #define WF_LEDGER_BYTES (WF_LEDGER_HEADER + WF_LEDGER_SLOTS * sizeof(struct wf_entry))
 #define WF_LINK_BITS 20
+#define WF_BRIEF_BITS 17
+_Static_assert(WF_UNITS * WF_UNIT_HANDLES == 1 << WF_BRIEF_BITS, "a chunk's entries have brief links");
 
 struct wf_ledger {                      /* one that is mapped, ours or another's; constant */
 	_Atomic uint64_t *head;
@@ -38,6 +40,11 @@ struct wf_posting {                   /* private, of one of our own entries */
 static inline uint64_t wf_link_to(uint32_t segment, uint32_t index)
 {
 	return (uint64_t)segment << WF_LINK_BITS | index;
+}
+
+static inline uint32_t wf_brief_to(uint32_t segment, uint32_t index)
+{
+	return segment << WF_BRIEF_BITS | index;
 }
 
 int wf_ledger_begin(void);              /* [any] makes it if it is not there; a negative errno, words said */

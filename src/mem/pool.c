@@ -276,10 +276,11 @@ static int pool_fill(int which, unsigned max, struct wf_link **ret_list)
 	int n;
 
 	/* What others have given back comes before anything new. */
-	if (wf_segments_shared() && wf_share_collect() > 0 && wf_depot_take(which, ret_list)) {
-		(*ret_list)->next = NULL;
-		return 1;
-	}
+	while (wf_segments_shared() && wf_share_collect_some() > 0)
+		if (wf_depot_take(which, ret_list)) {
+			(*ret_list)->next = NULL;
+			return 1;
+		}
 	n = class_carve(class, max, &p, &first);
 	if (n == 0 && pool_reclaim(class))
 		n = class_carve(class, max, &p, &first);

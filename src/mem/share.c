@@ -8,8 +8,9 @@
  *         written to anyway.
  *         Straight from its maker, one in a chunk: the entry is neither written nor read. It says 0, as it has since the
  *         buffer came home, and beside AWAY stands the taker.
+ *         That one, the usual, is also in straight.h, in line.
  * Edges   W1  release store of AWAY -> acquire load or swap of it (here, home.c): the entry says FLYING or 0, or what later holders
- *             said, not what it said before.
+ *             said, not what it said before. Who gives straight has it by the fence of wf_entry_clear.
  *         Shared words are stored and loaded relaxed. The mailbox orders the giver's store before the taker's load;
  *         what a holder did to the memory is ordered by the mailbox, or by the return list (W2, home.c).
  * Tested  tests/unit/test_share.c, tests/stress/stress_share.c.
@@ -27,16 +28,12 @@
 #include "mem/ledger.h"
 #include "mem/poison.h"
 #include "mem/pool.h"
+#include "mem/straight.h"
 #include "mem/word.h"
 
 static struct wf_buf *inner(struct weft_buf *buf)
 {
 	return (struct wf_buf *)(void *)buf;
-}
-
-static bool in_chunk(unsigned class)
-{
-	return class - WF_CLASS_MIN <= WF_CLASS_CHUNK - WF_CLASS_MIN;
 }
 
 static void holder_set(struct wf_entry *e, uint64_t holder)
@@ -142,7 +139,7 @@ int wf_buf_fly(struct weft_buf *carry, uint32_t to, struct wf_flight *ret_flight
 	const struct wf_chunk *c;
 	uint32_t index;
 
-	if (wf_unlikely(!in_chunk(class)))
+	if (wf_unlikely(!wf_class_in_chunk(class)))
 		return fly_odd(b, to, ret_flight);
 	c = wf_space_chunk_of(b);
 	if (wf_unlikely(!c->entries))
@@ -155,12 +152,12 @@ int wf_buf_fly(struct weft_buf *carry, uint32_t to, struct wf_flight *ret_flight
 	ret_flight->class = class;
 	ret_flight->view = 0;
 	if (wf_likely(!wf_buf_far(b))) {
-		ret_flight->number = ++b->slot;
+		ret_flight->number = wf_flight_number(b);
 		own_leave(b, to);
 		return 0;
 	}
 	ret_flight->number = 0;
-	holder_set(&c->entries[index], wf_flying(wf_segments.process, to));
+	holder_set(wf_space_entry(c, class, index), wf_flying(wf_segments.process, to));
 	atomic_thread_fence(memory_order_release);      /* with wf_bury_name: free only behind that word */
 	wf_far_leaves(b);
 	return 0;
@@ -172,9 +169,9 @@ static struct wf_entry *entry_of(const struct wf_buf *b)
 	struct wf_ledger *l = wf_ledger_mine();
 	const struct wf_chunk *c;
 
-	if (in_chunk(wf_buf_class(b))) {
+	if (wf_class_in_chunk(wf_buf_class(b))) {
 		c = wf_space_chunk_of(b);
-		return &c->entries[wf_space_index_of(b)];
+		return wf_space_entry(c, wf_buf_class(b), wf_space_index_of(b));
 	}
 	if (wf_buf_far(b))
 		wf_atlas_ledger(b->far.maker, &l);      /* mapped since it landed */
@@ -193,7 +190,10 @@ void wf_buf_unfly(struct weft_buf *carry)
 		wf_unpoison(b->home, (size_t)1 << b->class);
 	wf_word_set(b, WF_BUF_SENDING);         /* first: our name on a buffer that is not in our hands would be cleared (bury.c) */
 	atomic_thread_fence(memory_order_release);
-	holder_set(entry_of(b), wf_buf_far(b) ? wf_held(wf_segments.process) : 0);
+	if (wf_buf_far(b))
+		holder_set(entry_of(b), wf_held(wf_segments.process));
+	else
+		wf_entry_clear(entry_of(b));
 }
 
 void wf_buf_flown(const struct wf_flight *flight)
@@ -202,83 +202,38 @@ void wf_buf_flown(const struct wf_flight *flight)
 		wf_big_put_of(flight->maker, flight->segment);
 }
 
-static void hand_over(struct wf_buf *b, size_t len, size_t cap, struct weft_buf **ret_buf)
-{
-	wf_user_acquires(b);
-	b->pub.data = b->home;
-	b->pub.len = len;
-	b->pub.cap = cap;
-	*ret_buf = &b->pub;
-}
-
-/* The number of the buffer of 2^@class bytes at @offset of a chunk. False: there can be none. */
-static bool index_in_chunk(uint64_t offset, unsigned class, uint32_t *ret_index)
-{
-	uint32_t unit = (uint32_t)(offset >> WF_CLASS_UNIT);
-
-	if (!in_chunk(class) || offset >= WF_CHUNK_BYTES || offset & (((uint64_t)1 << class) - 1))
-		return false;
-	*ret_index = unit * WF_UNIT_HANDLES;
-	if (class <= WF_CLASS_UNIT)
-		*ret_index += (uint32_t)(offset & (((uint32_t)1 << WF_CLASS_UNIT) - 1)) >> class;
-	return true;
-}
-
-/* weft_buf_of finds the handle by it. */
-static void chunk_note_class(struct wf_chunk *c, uint64_t offset, unsigned class)
+void wf_chunk_note_class(struct wf_chunk *c, uint64_t offset, unsigned class)
 {
 	unsigned first = (unsigned)(offset >> WF_CLASS_UNIT), n = class <= WF_CLASS_UNIT ? 1 : 1u << (class - WF_CLASS_UNIT);
 
-	/* relaxed: as one's own, space.c. */
-	if (wf_likely(atomic_load_explicit(&c->class[first], memory_order_relaxed) == class))
-		return;
 	for (unsigned u = first; u < first + n; u++)
 		atomic_store_explicit(&c->class[u], (uint8_t)class, memory_order_relaxed);
 }
 
-/* May another's buffer land on @b? If it is in somebody's hands here, its sender gave away what was not his. */
-static bool handle_open(const struct wf_buf *b, uint64_t *ret_word)
+struct wf_chunk *wf_landed_in(uint32_t process, uint32_t segment)
 {
-	*ret_word = atomic_load_explicit(&b->word, WF_LAND);    /* only landing leaves these states */
-	return *ret_word == WF_BUF_FREE || *ret_word == WF_BUF_NONE;
-}
+	struct wf_chunk *c = process == wf_segments.process ? NULL : wf_atlas_chunk_mapped(process, segment);
+	struct wf_cache *cache = c ? wf_depot_cache() : NULL;
 
-/* Is the flight of @f, from its maker, one that @b has not been on yet? Then it is from now on. relaxed: what another thread here wrote at the last one is behind us
- * by way of the maker, the return list and the mailbox; nobody needs more of it. A maker that sends one flight twice at once could have given his memory to two anyway. */
-static bool flies_anew(struct wf_buf *b, uint32_t index, const struct wf_flight *f)
-{
-	if (f->index != index || f->number == __atomic_load_n(&b->slot, __ATOMIC_RELAXED))
-		return false;
-	__atomic_store_n(&b->slot, f->number, __ATOMIC_RELAXED);
-	return true;
+	if (cache) {
+		cache->landed = (uint64_t)segment << 32 | process;
+		cache->landed_in = c;
+	}
+	return c;
 }
 
 /* @named: straight from its maker or not, the entry is to say who has it. */
-static inline int land_in_chunk(struct wf_chunk *c, uint32_t index, uint32_t from, const struct wf_flight *f, size_t len, bool named,
-				struct weft_buf **ret_buf)
+static int land_in_chunk(struct wf_chunk *c, uint32_t index, uint32_t from, const struct wf_flight *f, size_t len, bool named, struct weft_buf **ret_buf)
 {
-	struct wf_entry *e = &c->entries[index];
+	struct wf_entry *e = wf_space_entry(c, f->class, index);
 	struct wf_buf *b = &c->handles[index];
-	uint64_t word;
+	bool straight = from == f->maker;
 
-	if (wf_unlikely(!handle_open(b, &word)))
+	if (!wf_handle_open(b) || !(straight ? wf_flies_anew(b, index, f) : flies_here(e, from)))
 		return nonsense(f);
-	if (wf_likely(from == f->maker)) {
-		if (wf_unlikely(!flies_anew(b, index, f)))
-			return nonsense(f);
-		wf_want_line(e);        /* it will be put */
-	} else if (flies_here(e, from)) {
-		named = true;
-	} else {
-		return nonsense(f);
-	}
-	if (wf_unlikely(named))
+	if (named || !straight)
 		holder_set(e, wf_held(wf_segments.process));
-	b->home = c->data + f->offset;
-	b->class = (uint8_t)(f->class | WF_CLASS_FAR);
-	chunk_note_class(c, f->offset, f->class);
-	hand_over(b, len, (size_t)1 << f->class, ret_buf);
-	wf_word_set(b, WF_BUF_HELD);
+	wf_land_at(c, b, index, f->class, f->offset, len, ret_buf);
 	return 0;
 }
 
@@ -287,7 +242,6 @@ static int land_far_big(uint32_t from, const struct wf_flight *f, size_t len, st
 	struct wf_ledger *l;
 	struct wf_big *big;
 	struct wf_buf *b;
-	uint64_t word;
 	int r;
 
 	if (f->class > WF_CLASS_MAX || f->offset || len > (size_t)1 << f->class || f->index >= WF_LEDGER_SLOTS || !f->index)
@@ -301,13 +255,13 @@ static int land_far_big(uint32_t from, const struct wf_flight *f, size_t len, st
 	if (r < 0)
 		return r;
 	b = big->buf;
-	if (big->class != f->class || !handle_open(b, &word)) {
+	if (big->class != f->class || !wf_handle_open(b)) {
 		wf_big_put(big);
 		return nonsense(f);
 	}
 	holder_set(&l->entry[f->index], wf_held(wf_segments.process));
 	b->slot = f->index;
-	hand_over(b, len, (size_t)1 << f->class, ret_buf);
+	wf_hand_over(b, len, (size_t)1 << f->class, ret_buf);
 	wf_word_set(b, WF_BUF_HELD);
 	return 0;
 }
@@ -330,7 +284,7 @@ static int land_far(uint32_t from, const struct wf_flight *f, size_t len, struct
 	uint32_t index;
 	int r;
 
-	if (wf_unlikely(!index_in_chunk(f->offset, f->class, &index) || len > (size_t)1 << f->class))
+	if (wf_unlikely(!wf_chunk_index(f->offset, f->class, &index) || len > (size_t)1 << f->class))
 		return nonsense(f);
 	r = wf_atlas_chunk(f->maker, f->segment, &c);
 	if (wf_unlikely(r < 0))
@@ -348,7 +302,7 @@ static int view_place(const struct wf_flight *f, char **ret_data, struct wf_big 
 	uint32_t index;
 	int r;
 
-	if (!index_in_chunk(f->offset, f->class, &index)) {
+	if (!wf_chunk_index(f->offset, f->class, &index)) {
 		r = f->offset ? -EBADMSG : wf_big_get(f->maker, f->segment, &big);
 		if (r < 0)
 			return r;
@@ -361,7 +315,7 @@ static int view_place(const struct wf_flight *f, char **ret_data, struct wf_big 
 		r = wf_atlas_chunk(f->maker, f->segment, &c);
 		if (r < 0)
 			return r;
-		chunk_note_class(c, f->offset, f->class);
+		wf_chunk_note_class(c, f->offset, f->class);
 		*ret_data = c->data + f->offset;
 	}
 	*ret_big = big;
@@ -406,7 +360,7 @@ static WF_SLOW int land_view(uint32_t from, const struct wf_flight *f, size_t le
 	if (!big)
 		atomic_fetch_add_explicit(&wf_space_chunk_of(v)->views, 1, memory_order_relaxed);
 	wf_far_view_lands(v);
-	hand_over(v, len, len, ret_buf);
+	wf_hand_over(v, len, len, ret_buf);
 	wf_word_set(v, WF_BUF_HELD);
 	return 0;
 }
@@ -418,10 +372,12 @@ static struct wf_buf *own_of(const struct wf_flight *f, struct wf_entry **ret_en
 	struct wf_chunk *c;
 	uint32_t index;
 
-	if (index_in_chunk(f->offset, f->class, &index)) {
-		if (wf_atlas_chunk(wf_segments.process, f->segment, &c) < 0)
+	if (wf_chunk_index(f->offset, f->class, &index)) {
+		c = wf_atlas_own(f->segment);
+		/* relaxed: that of any of it that is away. Another would have its entry elsewhere. */
+		if (!c || atomic_load_explicit(&c->class[index / WF_UNIT_HANDLES], memory_order_relaxed) != f->class)
 			return NULL;
-		*ret_entry = &c->entries[index];
+		*ret_entry = wf_space_entry(c, f->class, index);
 		return &c->handles[index];
 	}
 	rec = f->offset ? NULL : wf_ledger_posting(f->index);
@@ -444,9 +400,11 @@ static int land_own(uint32_t from, const struct wf_flight *f, size_t len, struct
 		atomic_store_explicit(&b->word, away, memory_order_release);                    /* W1 */
 		return nonsense(f);
 	}
-	holder_set(e, 0);
+	wf_entry_clear(e);
+	if (wf_class_in_chunk(b->class))
+		b->slot++;
 	wf_unpoison(b->home, (size_t)1 << b->class);
-	hand_over(b, len, (size_t)1 << b->class, ret_buf);
+	wf_hand_over(b, len, (size_t)1 << b->class, ret_buf);
 	wf_word_set(b, WF_BUF_HELD);
 	return 0;
 }
@@ -462,14 +420,32 @@ int wf_buf_land(uint32_t from, const struct wf_flight *flight, size_t len, struc
 	return land_far(from, flight, len, ret_buf);
 }
 
+/* Of another's chunk. */
+static void refuse_in_chunk(uint32_t from, const struct wf_flight *f, uint32_t index)
+{
+	struct wf_chunk *c;
+	struct wf_entry *e;
+
+	if (wf_atlas_chunk(f->maker, f->segment, &c) < 0)
+		return;
+	e = wf_space_entry(c, f->class, index);
+	if (from == f->maker) {
+		if (!wf_handle_open(&c->handles[index]) || !wf_flies_anew(&c->handles[index], index, f))
+			return;
+	} else {
+		if (!flies_here(e, from))
+			return;
+		holder_set(e, wf_held(wf_segments.process));
+	}
+	wf_share_send_home(c, f->class, index);
+}
+
 void wf_buf_refuse(uint32_t from, const struct wf_flight *f)
 {
-	struct wf_ledger *l;
-	struct wf_chunk *c;
 	struct wf_entry *e = NULL;
+	struct wf_ledger *l;
 	struct wf_buf *b;
 	uint32_t index;
-	uint64_t link = 0, word;
 
 	if (f->maker == wf_segments.process) {
 		b = f->view ? NULL : own_of(f, &e);
@@ -477,23 +453,12 @@ void wf_buf_refuse(uint32_t from, const struct wf_flight *f)
 			wf_share_came(b, e);
 		return;
 	}
-	if (!f->view && index_in_chunk(f->offset, f->class, &index)) {
-		if (wf_atlas_chunk(f->maker, f->segment, &c) < 0)
-			return;
-		e = &c->entries[index];
-		link = wf_link_to(f->segment, index);
-		if (from == f->maker) {
-			b = &c->handles[index];
-			if (handle_open(b, &word) && flies_anew(b, index, f))
-				wf_share_send_home(f->maker, e, link);
-			return;
-		}
-	} else if (f->index && f->index < WF_LEDGER_SLOTS && wf_atlas_ledger(f->maker, &l) == 0) {
-		e = &l->entry[f->index];
-		link = wf_link_to(WF_SEGMENT_LEDGER, f->index);
-	}
-	if (!e || !flies_here(e, from))
+	if (!f->view && wf_chunk_index(f->offset, f->class, &index)) {
+		refuse_in_chunk(from, f, index);
 		return;
-	holder_set(e, wf_held(wf_segments.process));
-	wf_share_send_home(f->maker, e, link);
+	}
+	if (!f->index || f->index >= WF_LEDGER_SLOTS || wf_atlas_ledger(f->maker, &l) < 0 || !flies_here(&l->entry[f->index], from))
+		return;
+	holder_set(&l->entry[f->index], wf_held(wf_segments.process));
+	wf_share_send_home_odd(f->maker, l, f->index);
 }

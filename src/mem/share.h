@@ -8,9 +8,9 @@
  *         A buffer of a chunk that its maker gives away needs no such word: the maker knows to whom (word.h), and the word
  *         says 0 until that one gives it on. Its line would have to go there with each buffer, and back. The taker
  *         believes its maker without it: it is his memory, and he could have written any word there. So that one flight
- *         is not taken for two it has a number, which the taker's handle keeps; it comes round after 2^32 flights.
+ *         is not taken for two it has a number, which the taker's handle keeps; it comes round after 2^32 flights (word.h).
  *         A buffer comes home through its maker's return list: a stack of links with its head in the maker's ledger
- *         (ledger.h), pushed by whoever puts it, in chains of up to 8 by one CAS each, emptied whole by the maker
+ *         (ledger.h), pushed by whoever puts it, in chains of up to 7 by one CAS each, taken whole by the maker
  *         (home.c). A chain that a dying process did not push is found by its words.
  * Death   The maker takes back HELD(dead), and what it gave to the dead if the word says 0: a living one would have it by a
  *         word. FLYING(p to q) when the agent says that p's or q's death is settled: everybody alive has acted on it, so
@@ -85,6 +85,9 @@ void wf_share_flush(void);
 
 /* [any] My buffers that have come home go to the pool: how many. Also done by the pool when it runs short. */
 int wf_share_collect(void);
+
+/* [any] Likewise a few of them, if there are: who runs short is not to stop until all are home, as long as others wait for what it does with the first. */
+int wf_share_collect_some(void);
 
 /* [listener] @process is dead / everybody has acted on its death. */
 void wf_share_dead(uint32_t process);

@@ -16,6 +16,7 @@
 #include "mem/atlas.h"
 #include "mem/ledger.h"
 #include "mem/poison.h"
+#include "mem/straight.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -355,7 +356,8 @@ int wf_space_piece_new(unsigned class, struct wf_piece **ret_piece)
 int wf_space_piece_reserve(struct wf_piece *p, size_t from, size_t bytes, unsigned first, unsigned n)
 {
 	const struct wf_chunk *c = p->chunk;
-	size_t entry = p->unit * WF_UNIT_HANDLES + first;
+	unsigned places = wf_class_wide(p->class) ? WF_WIDE : 1;
+	size_t entry = p->unit * WF_UNIT_HANDLES + first * places;
 	int r = 0;
 
 	if (!c->entries)
@@ -365,7 +367,7 @@ int wf_space_piece_reserve(struct wf_piece *p, size_t from, size_t bytes, unsign
 	if (bytes)
 		r = wf_segment_reserve(c->fd, p->unit * UNIT_BYTES + from, bytes);
 	if (r == 0)
-		r = wf_segment_reserve(c->fd, WF_CHUNK_BYTES + entry * sizeof(struct wf_entry), n * sizeof(struct wf_entry));
+		r = wf_segment_reserve(c->fd, WF_CHUNK_BYTES + entry * sizeof(struct wf_entry), n * places * sizeof(struct wf_entry));
 	return r;
 }
 
@@ -434,6 +436,18 @@ struct wf_buf *wf_space_buf_of(const void *mem)
 	default:
 		return NULL;
 	}
+}
+
+struct wf_buf *wf_buf_look(const void *p)
+{
+	struct wf_buf *b = wf_space_handle(p);
+	struct wf_cache *c = b ? wf_depot_cache() : NULL;
+
+	if (c) {
+		c->area = (uintptr_t)p & ~(WF_CHUNK_BYTES - 1);
+		c->area_bytes = (wf_space_at(c->area) >> WF_AT_OPEN_SHIFT & WF_AT_OPEN) * QUARTER_BYTES;
+	}
+	return b;
 }
 
 int wf_space_fill_handles(int which, unsigned max, struct wf_link **ret_list)

@@ -36,6 +36,7 @@
 
 enum {
 	WF_CLASS_MIN = 8,               /* log2 of the bytes */
+	WF_CLASS_WIDE = 10,             /* from here on a buffer has the places of WF_WIDE entries, that is a line */
 	WF_CLASS_UNIT = 20,             /* up to here many in a unit; above, one in several */
 	WF_CLASS_HUGE = 21,             /* 2 MiB: from here on huge pages pay */
 	WF_CLASS_CHUNK = 25,            /* up to here in a chunk; above, a mapping each */
@@ -44,7 +45,8 @@ enum {
 
 	WF_UNITS = 1 << (WF_CLASS_CHUNK - WF_CLASS_UNIT),
 	WF_UNIT_HANDLES = 1 << (WF_CLASS_UNIT - WF_CLASS_MIN),
-	WF_AREA_QUARTERS = 4
+	WF_AREA_QUARTERS = 4,
+	WF_WIDE = 4
 };
 
 struct wf_buf {                         /* a handle: one cache line */
@@ -56,26 +58,31 @@ struct wf_buf {                         /* a handle: one cache line */
 			struct wf_buf *of;
 			size_t room;    /* what cap must be */
 		} view;
-		struct {                /* another process's big one, or a view of its */
-			struct wf_big *big;     /* NULL: a view in a chunk */
+		struct {                /* another process's */
+			struct wf_big *big;     /* a big one, or a view of it; else NULL */
 			uint32_t maker;
-			uint32_t room;  /* of a view */
+			union {
+				uint32_t room;  /* of a view */
+				uint32_t brief; /* of one in a chunk, if it is wide: its brief link home (ledger.h); else 0 */
+			};
 		} far;
 	};
 	void *home;                     /* what data must be */
 	uint8_t class;                  /* 0: a view; with WF_CLASS_FAR: not ours */
 	uint8_t phase;                  /* of a view: as what its buffer counts it; else whether it is weft's own (bury.c) */
-	uint32_t slot;                  /* of one in no chunk: its entry in its maker's ledger, 0: none; else the number of its last flight from him */
+	uint32_t slot;                  /* of one in no chunk: its entry in its maker's ledger, 0: none; else how often it came back to him (word.h) */
 };
 _Static_assert(sizeof(struct wf_buf) == WF_LINE, "a handle is one cache line");
 _Static_assert(sizeof(struct wf_buf) * WF_UNITS * WF_UNIT_HANDLES * WF_AREA_QUARTERS == 1u << WF_CLASS_CHUNK,
 	       "handles of four chunks fill an area");
 
-/* What others see and write of one buffer, beside the data of its segment (share.h); no user's data shares its line. */
+/* What others see and write of one buffer, beside the data of its segment (share.h); no user's data shares its line. Beside that of a wide one nothing else is
+ * in its line but its slip: more links, in the next words of the places that are left (home.c). */
 struct wf_entry {
 	_Atomic uint64_t holder;        /* in whose hands */
 	_Atomic uint64_t next;          /* on its way home: a link (ledger.h) */
 };
+_Static_assert(sizeof(struct wf_entry) * WF_WIDE == WF_LINE, "the places of a wide buffer are a line");
 
 struct wf_piece {                       /* the unit or units of one class; under that class's lock */
 	struct wf_chunk *chunk;         /* constant */
@@ -173,6 +180,19 @@ static inline struct wf_chunk *wf_space_chunk_of(const struct wf_buf *b)
 static inline uint32_t wf_space_index_of(const struct wf_buf *b)
 {
 	return (uint32_t)((uintptr_t)b / sizeof(*b) % (WF_UNITS * WF_UNIT_HANDLES));
+}
+
+static inline bool wf_class_wide(unsigned class)
+{
+	return class >= WF_CLASS_WIDE;
+}
+
+/* The entry of buffer number @index of @c, if buffers of @class are there; of any two numbers: some entry of that unit. */
+static inline struct wf_entry *wf_space_entry(const struct wf_chunk *c, unsigned class, uint32_t index)
+{
+	uint32_t unit = index / WF_UNIT_HANDLES * WF_UNIT_HANDLES;
+
+	return c->entries + (wf_class_wide(class) ? unit + index * WF_WIDE % WF_UNIT_HANDLES : index);
 }
 
 struct wf_buf *wf_space_buf_of(const void *mem);        /* [any] the handle of where @mem lies, or NULL */

@@ -25,6 +25,8 @@
 #include "base/tsan.h"
 #include "mem/space.h"
 
+struct wf_ledger;
+
 enum {
 	WF_BUF_NONE, WF_BUF_FREE, WF_BUF_HELD, WF_BUF_SENDING, WF_BUF_SENT, WF_BUF_PUT, WF_BUF_AWAY,
 	WF_BUF_STATE = 15               /* mask */
@@ -54,18 +56,33 @@ static inline bool wf_word_swap(struct wf_buf *b, uint64_t *word, uint64_t next,
 	return atomic_compare_exchange_strong_explicit(&b->word, word, next, order, memory_order_relaxed);
 }
 
-/* The same with acquire, for the paths that are hot: by a fence behind it, as an acquiring instruction would wait on aarch64 for this thread's release
- * stores, that is for the last message to reach the other core (ring.h). May fail for no reason: then *@word is as it was. */
-static inline bool wf_word_swap_hot(struct wf_buf *b, uint64_t *word, uint64_t next)
+/* The same without order, for who publishes the buffer next by a release, behind which the swap then stays as well; ThreadSanitizer, which does not know that, gets
+ * both. May fail for no reason: then *@word is as it was. */
+static inline bool wf_word_swap_bare(struct wf_buf *b, uint64_t *word, uint64_t next)
 {
 #if WF_TSAN
-	return wf_word_swap(b, word, next, memory_order_acquire);
+	return wf_word_swap(b, word, next, memory_order_acq_rel);
 #else
-	if (!wf_cas64(&b->word, word, next))
-		return false;
-	atomic_thread_fence(memory_order_acquire);
-	return true;
+	return wf_cas64(&b->word, word, next);
 #endif
+}
+
+/* Behind a bare swap, for who does not publish the buffer after all. */
+static inline void wf_word_acquire(void)
+{
+#if !WF_TSAN
+	atomic_thread_fence(memory_order_acquire);
+#endif
+}
+
+/* The same with acquire, for the paths that are hot: by a fence behind it, as an acquiring instruction would wait on aarch64 for this thread's release
+ * stores, that is for the last message to reach the other core (ring.h). */
+static inline bool wf_word_swap_hot(struct wf_buf *b, uint64_t *word, uint64_t next)
+{
+	if (!wf_word_swap_bare(b, word, next))
+		return false;
+	wf_word_acquire();
+	return true;
 }
 
 /* @v's buffer counts it by @phase from now on. Relaxed: only a view's end frees the memory. */
@@ -122,6 +139,13 @@ static inline void wf_far_view_lands(struct wf_buf *v)
 #endif
 }
 
+/* The number of the next flight of @b, one of ours in a chunk, from here: by how often it has come back. Who has it counts then (came, land_own), so that giving
+ * writes nothing but the word. Another's keep there that of the last one. */
+static inline uint32_t wf_flight_number(const struct wf_buf *b)
+{
+	return b->slot + 1;
+}
+
 /* The word of one of ours that is given to process @to; 0: of a view or a big one, whose entry always says where it is. */
 static inline uint64_t wf_away(uint32_t to)
 {
@@ -161,14 +185,26 @@ static inline uint32_t wf_holder_to(uint64_t holder)
 	return (uint32_t)(holder >> 33);
 }
 
+/* @e, of one of ours that is in our hands again, says nothing any more; and that is seen by who sees it AWAY the next time (W1, share.c), however it leaves. */
+static inline void wf_entry_clear(struct wf_entry *e)
+{
+	atomic_store_explicit(&e->holder, 0, memory_order_relaxed);
+#if !WF_TSAN
+	atomic_thread_fence(memory_order_release);      /* it does not know fences: there the swap to AWAY releases */
+#endif
+}
+
 /* buf.c: @b, free by its word, goes where it belongs. */
 void wf_buf_home(struct wf_buf *b);
 
 /* home.c: one of another process's, free by its word, begins its way home. */
 void wf_share_return(struct wf_buf *b);
 
-/* home.c: the buffer behind @entry of @maker, in our hands, without a handle, likewise. @link as in ledger.h. */
-void wf_share_send_home(uint32_t maker, struct wf_entry *entry, uint64_t link);
+/* home.c: the buffer of @class, number @index of another's chunk @c, in our hands, without a handle, likewise. */
+void wf_share_send_home(const struct wf_chunk *c, unsigned class, uint32_t index);
+
+/* home.c: and what has entry @slot in the ledger of @maker. */
+void wf_share_send_home_odd(uint32_t maker, struct wf_ledger *l, uint32_t slot);
 
 /* home.c: @b, one of ours that is away, is free again; @e: its entry. False: it is not away. */
 bool wf_share_came(struct wf_buf *b, struct wf_entry *e);

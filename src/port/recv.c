@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/shield.h"
+#include "mem/straight.h"
 #include "port/lead.h"
 #include "port/op.h"
 #include "port/take.h"
@@ -318,7 +319,8 @@ static inline bool recv_buf_hot(struct weft_port *p, const struct wf_head *want,
 	wf_door_enter_owner(&p->door);
 	wf_cool_locked();
 	c = p->native.wants | p->native.arrivals ? NULL : next_hot_locked(p, true, until, &rd);
-	if (c && cell_flown(rd, c, &w, &f) && wf_matches(want, w.src, w.tag) && wf_buf_land(rd->process, &f, w.len, ret_buf) == 0) {
+	if (c && cell_flown(rd, c, &w, &f) && wf_matches(want, w.src, w.tag) &&
+	    (wf_likely(wf_buf_land_straight(rd->process, &f, w.len, ret_buf)) || wf_buf_land(rd->process, &f, w.len, ret_buf) == 0)) {
 		wf_user_acquires(&p->ring);
 		if (ret_st)
 			*ret_st = (struct weft_status){ .flags = wf_buf_is_shared(*ret_buf) ? WEFT_ST_SHARED : 0, .from = w.src, .tag = w.tag,

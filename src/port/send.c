@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "mem/straight.h"
 #include "port/budget.h"
 #include "port/context.h"
 #include "port/eager.h"
@@ -418,57 +419,62 @@ int weft_send(struct weft_port *from, weft_id to, uint64_t tag, const void *data
 	return send_slow(wf_self.port, to, tag, data, len, until);
 }
 
-/* What is not simply a buffer of ours in a chunk, and needs more than a few words to be described. True: sent. */
-static __attribute__((noinline)) bool buf_send_odd(struct wf_way *w, uint16_t who, weft_id to, uint64_t tag, struct weft_buf *carry, size_t len)
+/* What cannot go straight, or needs more than a few words to be described. 1: sent; 0: not this way; or what is wrong with it. */
+static __attribute__((noinline)) int buf_send_odd(struct wf_way *w, uint16_t who, weft_id to, uint64_t tag, struct weft_buf *buf)
 {
-	struct outgoing o = { .from = wf_self.port, .way = w, .who = who, .id = to, .tag = tag, .kind = WF_HANDED, .buf = carry, .len = len,
-			      .flags = wf_buf_is_shared(carry) ? WF_MSG_SHARED : 0 };
+	struct outgoing o = { .from = wf_self.port, .way = w, .who = who, .id = to, .tag = tag, .kind = WF_HANDED };
+	int r = wf_buf_send_begin(buf, false, &o.buf);
 
-	return wf_far_eager(&o, 0) == 0;
+	if (r < 0)
+		return r;
+	o.len = o.buf->len;
+	o.flags = wf_buf_is_shared(o.buf) ? WF_MSG_SHARED : 0;
+	if (wf_far_eager(&o, 0) < 0) {
+		wf_buf_send_undo(o.buf);
+		return 0;
+	}
+	wf_count_sent(wf_self.port, o.len);
+	return 1;
 }
 
 /* As wf_far_eager; the cell is filled in place. */
-static inline bool buf_send_by(struct wf_way *w, uint16_t who, uint64_t tag, struct weft_buf *carry, size_t len)
+static inline bool buf_send_straight(struct wf_way *w, uint16_t who, uint64_t tag, struct weft_buf *buf, const struct wf_flight *flight, size_t len)
 {
 	struct wf_claimed at = { .cell = NULL };        /* for the compiler: it is set when claimed */
-	int r;
+	bool given;
 
 	if (wf_unlikely(!atomic_load_explicit(&w->solo, memory_order_relaxed)) && ++wf_self.claims % 256 == 0)
 		wf_way_solo(w);
 	if (wf_unlikely(wf_way_claim(w, who, 0, 0, &at) != WF_CLAIMED))
 		return false;
-	r = wf_buf_fly(carry, w->peer->process, (void *)at.cell->body);
-	at.cell->kind = wf_likely(r == 0) ? WF_FLOWN : WF_VOID;         /* made before memory was shared: goes as a copy */
+	given = wf_buf_give(buf, w->peer->process);
+	at.cell->kind = wf_likely(given) ? WF_FLOWN : WF_VOID;          /* another thread was faster: one of the two had no right to */
 	at.cell->flags = 0;
 	at.cell->len = (uint32_t)len;
 	at.cell->index = wf_self.port->index;
 	at.cell->src = wf_self.id;
 	at.cell->tag = tag;
+	memcpy(at.cell->body, flight, sizeof(*flight));
 	wf_way_publish(w, &at);
-	return r == 0;
+	if (wf_unlikely(!given))
+		return false;
+	wf_count_sent(wf_self.port, len);
+	return true;
 }
 
-/* The hot path for buffers: from a thread's own port to another process, by a way that it has used before. 1: sent; 0: not this way. */
-static int buf_send_hot(weft_id to, uint64_t tag, struct weft_buf *buf)
+/* The hot path for buffers: from a thread's own port to another process, by a way that it has used before. 1: sent; 0: not this way; or what is wrong with it. */
+static inline int buf_send_hot(weft_id to, uint64_t tag, struct weft_buf *buf)
 {
-	struct weft_buf *carry;
+	struct wf_flight flight;
 	struct wf_way *w;
 	uint16_t who;
 	size_t len;
-	int r;
 
 	if (tag == WEFT_ANY_TAG || wf_port_find(to, &who) || !(w = wf_way_cached(to, &who)))
 		return 0;
-	r = wf_buf_send_begin(buf, false, &carry);
-	if (wf_unlikely(r < 0))
-		return r;
-	len = carry->len;
-	if (wf_unlikely(!(wf_buf_is_plain(carry) ? buf_send_by(w, who, tag, carry, len) : buf_send_odd(w, who, to, tag, carry, len)))) {
-		wf_buf_send_undo(carry);
-		return 0;
-	}
-	wf_count_sent(wf_self.port, len);
-	return 1;
+	if (wf_likely(wf_buf_giveable(buf, &flight, &len)))
+		return buf_send_straight(w, who, tag, buf, &flight, len);
+	return buf_send_odd(w, who, to, tag, buf);
 }
 
 WF_SLOW static int buf_send_slow(struct weft_port *from, weft_id to, uint64_t tag, struct weft_buf *buf, weft_time until)

@@ -8,11 +8,11 @@
  * by no word, when it is told, what was FLYING from or to them when it is settled. Who gives claims a cell first, then
  * changes the word, then publishes: a claim that finds the way shut changed nothing.
  *
- * MAKER: inside the maker. Thread 0 gives the buffer to Q (thread 2), thread 1 is the listener, which collects and
+ * MAKER: inside the maker. Thread 0 gives the buffer to Q (thread 2), step by step or straight (straight.h), thread 1 is the listener, which collects and
  * scans. The buffer was last held by P, who is dead, and may have pushed it before he died; or it has landed here, and
  * thread 0 has it.
  *
- * Not shown: the links of a longer return list (one CAS and one exchange of its head); what liars write.
+ * Not shown: the links of a longer return list and those on slips (one CAS and one exchange of its head); what liars write.
  *
  * Mutations  KILL FLYING_EARLY     what flies is taken back when the death is told
  *            KILL NO_TAKE_BACK     what the dead held is not taken back
@@ -22,7 +22,7 @@
  *            KILL FLY_FIRST        the word says FLYING before a cell was claimed, and is set back when that fails
  *            HELD_LATE             the giver changes the word behind the publication
  *            KILL NO_CLEAR         what comes home keeps its word
- *            MAKER WEAK NO_W1      AWAY is stored without order behind the word
+ *            MAKER WEAK NO_W1      AWAY is stored without order behind the word, whose clearing has no fence behind it
  *            MAKER NO_COLLECT      a scan does not empty the return list first
  *            MAKER KILL FLY_FIRST  as above, by the maker itself
  */
@@ -367,13 +367,25 @@ inline scan(x)
 
 proctype giver()
 {
-	bit claimed;
+	bit claimed, straight;
 
 	if
 	:: atomic { pool -> pool = 0; has_m = 1 }
-	:: has_m -> store(0, HOLDER, NOBODY)            /* it has just landed */
+	:: has_m -> store(0, HOLDER, NOBODY);           /* it has just landed */
+#ifndef NO_W1
+		FENCE(0)                                /* wf_entry_clear */
+#endif
 	fi;
-	store(0, HANDLE, SENDING);
+#ifndef FLY_FIRST
+	if
+	:: straight = 1
+	:: true
+	fi;
+#endif
+	if
+	:: straight
+	:: else -> store(0, HANDLE, SENDING)
+	fi;
 #ifdef FLY_FIRST
 	flies = 1;
 #else
@@ -383,11 +395,15 @@ proctype giver()
 	:: else ->
 #endif
 		has_m = 0;
+		if
+		:: straight -> atomic { READY(0, HANDLE) -> mem[HANDLE] = AWAY }        /* a swap without order */
+		:: else ->
 #ifdef NO_W1
-		store(0, HANDLE, AWAY);
+			store(0, HANDLE, AWAY)
 #else
-		store_release(0, HANDLE, AWAY);
+			store_release(0, HANDLE, AWAY)
 #endif
+		fi;
 #ifdef FLY_FIRST
 	claimed = !shut;
 	if

@@ -23,6 +23,7 @@
 #include "mem/ledger.h"
 #include "mem/segment.h"
 #include "mem/share.h"
+#include "mem/straight.h"
 #include "mem/word.h"
 
 enum { KIN_MOST = 4, KIN_SEGMENTS = 512, KIN_MAIL = 4096 };
@@ -286,11 +287,18 @@ static inline struct kin_letter kin_letter(uint32_t from)
 /* As a send does it: 0, or what wf_buf_fly said (and the buffer is as before). */
 static inline int kin_send(struct weft_buf *b, uint32_t to, bool keep)
 {
+	static _Atomic unsigned turn;           /* every other one goes straight, if it can */
 	struct wf_flight flight;
 	struct weft_buf *carry;
 	size_t len = b->len;
 	int r;
 
+	if (!keep && atomic_fetch_add(&turn, 1) % 2 && wf_buf_giveable(b, &flight, &len)) {
+		while (!wf_buf_give(b, to))
+			;
+		kin_post(to, &flight, len);
+		return 0;
+	}
 	MUST_OK(wf_buf_send_begin(b, keep, &carry));
 	r = wf_buf_fly(carry, to, &flight);
 	if (r < 0) {
@@ -307,7 +315,8 @@ static inline struct weft_buf *kin_take(uint32_t from)
 	struct kin_letter letter = kin_letter(from);
 	struct weft_buf *b = NULL;
 
-	MUST_OK(wf_buf_land(from, &letter.flight, letter.len, &b));
+	if (letter.flight.number % 2 || !wf_buf_land_straight(from, &letter.flight, letter.len, &b))
+		MUST_OK(wf_buf_land(from, &letter.flight, letter.len, &b));
 	MUST(b && b->data);
 	CHECK_EQ(b->len, letter.len);
 	CHECK_EQ(wf_buf_is_shared(b), letter.flight.view);

@@ -47,44 +47,157 @@ TEST(a_buffer_of_every_class_is_given_to_another_process_and_comes_home)
 	kin_run(2, give_and_return);
 }
 
-static void chains(void)
+static void chains_of(size_t len, uint32_t step)
 {
 	struct weft_buf *b[20];
 
 	if (kin_me == 1) {
 		for (int i = 0; i < 20; i++)
-			MUST_OK(kin_send(kin_get(100), 2, false));
-		kin_wait(1);
+			MUST_OK(kin_send(kin_get(len), 2, false));
+		kin_wait(step + 1);
 		CHECK_EQ(wf_share_collect(), 0);
-		kin_step(2);
-		kin_wait(3);
-		CHECK_EQ(wf_share_collect(), 8);
+		kin_step(step + 2);
+		kin_wait(step + 3);
+		CHECK_EQ(wf_share_collect(), 7);
 		CHECK_EQ(wf_share_collect(), 0);
-		kin_step(4);
-		kin_wait(5);
-		CHECK_EQ(wf_share_collect(), 12);
+		kin_step(step + 4);
+		kin_wait(step + 5);
+		CHECK_EQ(wf_share_collect(), 13);
 		CHECK_EQ(kin_away(), 0);
 	} else {
 		for (int i = 0; i < 20; i++)
 			b[i] = kin_take(1);
-		for (int i = 0; i < 7; i++)
+		for (int i = 0; i < 6; i++)
 			CHECK_OK(weft_buf_put(b[i]));
-		kin_step(1);
-		kin_wait(2);
-		CHECK_OK(weft_buf_put(b[7]));
-		kin_step(3);
-		kin_wait(4);
-		for (int i = 8; i < 20; i++)
+		kin_step(step + 1);
+		kin_wait(step + 2);
+		CHECK_OK(weft_buf_put(b[6]));
+		kin_step(step + 3);
+		kin_wait(step + 4);
+		for (int i = 7; i < 20; i++)
 			CHECK_OK(weft_buf_put(b[i]));
 		wf_share_flush();
 		wf_share_flush();
-		kin_step(5);
+		kin_step(step + 5);
 	}
 }
 
-TEST(returns_go_in_chains_of_eight_and_the_rest_when_told)
+static void chains(void)
+{
+	chains_of(100, 0);
+	chains_of(1024, 5);
+	chains_of(65536, 10);
+}
+
+TEST(returns_go_in_chains_of_seven_and_the_rest_when_told)
 {
 	kin_run(2, chains);
+}
+
+/* How many of the lines of @b, ours, somebody has written a link to. */
+static int lines_written(struct weft_buf *const *b, int n)
+{
+	int written = 0;
+
+	for (int i = 0; i < n; i++) {
+		const struct wf_buf *in = (const struct wf_buf *)(const void *)b[i];
+		const struct wf_entry *e = wf_space_entry(wf_space_chunk_of(in), in->class, wf_space_index_of(in));
+
+		written += atomic_load(&e[0].next) || atomic_load(&e[1].next) || atomic_load(&e[2].next) || atomic_load(&e[3].next);
+	}
+	return written;
+}
+
+static void slips(void)
+{
+	struct weft_buf *b[14];
+
+	if (kin_me == 1) {
+		for (int i = 0; i < 14; i++) {
+			b[i] = kin_get(4096);
+			MUST_OK(kin_send(b[i], 2, false));
+		}
+		kin_wait(1);
+		CHECK_EQ(lines_written(b, 14), 2);
+		CHECK_EQ(wf_share_collect(), 14);
+		CHECK_EQ(kin_away(), 0);
+	} else {
+		for (int i = 0; i < 14; i++)
+			b[i] = kin_take(1);
+		for (int i = 0; i < 14; i++)
+			CHECK_OK(weft_buf_put(b[i]));
+		kin_step(1);
+	}
+}
+
+TEST(of_the_wide_ones_in_a_chain_one_has_its_line_written)
+{
+	kin_run(2, slips);
+}
+
+/* What has no slip, what has one, and what is in no chunk, in one chain. */
+static void mixed(void)
+{
+	static const size_t mix[] = { 100, 4096, 100, 2048, 65536, 40 * MIB, 1024 };
+	enum { MIX = sizeof(mix) / sizeof(*mix) };
+
+	for (uint32_t step = 1; step < 40; step += 2) {
+		for (uint32_t i = 0; i < MIX; i++) {
+			if (kin_me == 1)
+				MUST_OK(kin_send(kin_get(mix[(i + step / 2) % MIX]), 2, false));
+			else
+				CHECK_OK(weft_buf_put(kin_take(1)));
+		}
+		if (kin_me == 1) {
+			kin_wait(step);
+			wf_share_collect();
+			CHECK_EQ(kin_away(), 0);
+			kin_step(step + 1);
+		} else {
+			wf_share_flush();
+			kin_step(step);
+			kin_wait(step + 1);
+		}
+	}
+}
+
+TEST(buffers_of_all_kinds_go_home_in_one_chain)
+{
+	kin_run(2, mixed);
+}
+
+static void a_few(void)
+{
+	enum { MANY = 100 };
+
+	if (kin_me == 1) {
+		int n;
+
+		for (int i = 0; i < MANY; i++)
+			MUST_OK(kin_send(kin_get(i % 2 ? 100 : 4096), 2, false));
+		kin_step(1);
+		kin_wait(2);
+		n = wf_share_collect_some();
+		CHECK(n > 0 && n < MANY);
+		CHECK_EQ(kin_away(), MANY - n);
+		n += wf_share_collect_some();
+		CHECK_EQ(kin_away(), MANY - n);
+		wf_share_dead(3);               /* who scans has all of them first: none is taken back twice */
+		CHECK_EQ(kin_away(), 0);
+		CHECK_EQ(wf_share_collect(), 0);
+		CHECK_EQ(wf_share_collect_some(), 0);
+	} else {
+		kin_wait(1);
+		for (int i = 0; i < MANY; i++)
+			CHECK_OK(weft_buf_put(kin_take(1)));
+		wf_share_flush();
+		kin_step(2);
+	}
+}
+
+TEST(a_few_come_home_at_a_time_and_the_rest_is_not_lost)
+{
+	kin_run(2, a_few);
 }
 
 static void *put_one(void *arg)

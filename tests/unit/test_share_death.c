@@ -3,14 +3,14 @@
 
 #include "base/life.h"
 
-static void holder_dies(void)
+static void holder_of_dies(size_t len)
 {
 	struct weft_buf *b[30], *lent;
 
 	if (kin_me == 2) {
 		for (int i = 0; i < 25; i++)
 			b[i] = kin_take(1);
-		for (int i = 0; i < 11; i++)                    /* eight go home, three wait in a chain */
+		for (int i = 0; i < 10; i++)                    /* seven go home, three wait in a chain */
 			CHECK_OK(weft_buf_put(b[i]));
 		kin_take(1);                                    /* a view, and a big one */
 		kin_take(1);
@@ -18,7 +18,7 @@ static void holder_dies(void)
 		raise(SIGKILL);
 	}
 	for (int i = 0; i < 25; i++)
-		MUST_OK(kin_send(kin_get(100), 2, false));
+		MUST_OK(kin_send(kin_get(len), 2, false));
 	lent = kin_get(100);
 	MUST_OK(kin_send(lent, 2, true));
 	MUST_OK(kin_send(kin_get(64 * MIB), 2, false));
@@ -26,7 +26,7 @@ static void holder_dies(void)
 		MUST_OK(kin_send(kin_get(5000), 2, false));     /* never taken */
 	kin_wait(1);
 	wf_share_collect();
-	CHECK_EQ(kin_away(), 22);
+	CHECK_EQ(kin_away(), 23);
 	wf_share_dead(2);
 	CHECK_EQ(kin_away(), 0);
 	CHECK_EQ(weft_buf_state(lent), WEFT_BUF_IDLE);
@@ -35,9 +35,20 @@ static void holder_dies(void)
 	CHECK_EQ(wf_share_collect(), 0);
 }
 
+static void holder_dies(void)
+{
+	holder_of_dies(100);
+}
+
+static void holder_of_wide_dies(void)
+{
+	holder_of_dies(4096);
+}
+
 TEST(what_a_dead_process_held_comes_home_at_once_and_what_its_maker_had_sent_to_it)
 {
 	kin_run_dying(2, holder_dies, 1 << 2);
+	kin_run_dying(2, holder_of_wide_dies, 1 << 2);
 }
 
 static void flyer_dies(void)

@@ -57,6 +57,49 @@ TEST(a_return_list_of_nonsense_brings_home_only_what_is_away)
 	kin_run(2, false_returns);
 }
 
+/* Process 2 has two wide ones and says on a slip that it returns more. */
+static void false_slips(void)
+{
+	struct wf_ledger *l;
+	struct wf_chunk *c;
+	struct kin_letter a, b;
+	struct weft_buf *ignore;
+	struct wf_entry *e;
+
+	if (kin_me == 1) {
+		struct weft_buf *mine = kin_get(4096);
+
+		kin_fill(mine, 1);
+		MUST_OK(kin_send(kin_get(4096), 2, false));
+		MUST_OK(kin_send(kin_get(4096), 2, false));
+		kin_wait(1);
+		CHECK_EQ(wf_share_collect(), 2);
+		CHECK_EQ(kin_away(), 0);
+		kin_check(mine, 1);
+		CHECK_EQ(weft_buf_state(mine), WEFT_BUF_IDLE);
+		CHECK_OK(weft_buf_put(mine));
+		return;
+	}
+	a = kin_letter(1);
+	b = kin_letter(1);
+	MUST_OK(wf_buf_land(1, &a.flight, a.len, &ignore));
+	MUST_OK(wf_buf_land(1, &b.flight, b.len, &ignore));
+	MUST_OK(wf_atlas_ledger(1, &l));
+	MUST_OK(wf_atlas_chunk(1, a.flight.segment, &c));
+	e = wf_space_entry(c, a.flight.class, a.flight.index);
+	atomic_store(&e->next, wf_link_to(a.flight.segment, a.flight.index));           /* a circle */
+	atomic_store(&e[1].next, (uint64_t)wf_brief_to(a.flight.segment, a.flight.index) << 32 | UINT32_MAX);
+	atomic_store(&e[2].next, (uint64_t)wf_brief_to(4000, 1) << 32 | wf_brief_to(b.flight.segment, b.flight.index));
+	atomic_store(&e[3].next, (uint64_t)wf_brief_to(a.flight.segment, 0) << 32 | wf_brief_to(a.flight.segment, (1 << WF_BRIEF_BITS) - 1));
+	atomic_store(l->head, wf_link_to(a.flight.segment, a.flight.index));
+	kin_step(1);
+}
+
+TEST(a_slip_of_nonsense_brings_home_only_what_is_away)
+{
+	kin_run(2, false_slips);
+}
+
 static void false_flights(void)
 {
 	uint64_t seed = test_seed;
@@ -141,6 +184,10 @@ static void fuzz_words(void)
 			break;
 		case 5:
 			value = wf_link_to(WF_SEGMENT_CHUNK, (uint32_t)(value % 4 * WF_UNIT_HANDLES + (value >> 9) % 64));
+			break;
+		case 6:                 /* two of a slip */
+			value = (uint64_t)wf_brief_to(WF_SEGMENT_CHUNK, (uint32_t)(value >> 40) % 4 * WF_UNIT_HANDLES + (value >> 44) % 16) << 32 |
+				wf_brief_to(WF_SEGMENT_CHUNK + (uint32_t)(value >> 20) % 3, (uint32_t)(value % 4 * WF_UNIT_HANDLES + (value >> 9) % 16));
 			break;
 		}
 		r >>= 8;

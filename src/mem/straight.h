@@ -1,0 +1,184 @@
+/* straight.h - the usual buffer's way in line: one in a chunk of its maker, who gives it to another process, where it lands.
+ *
+ * What buf.c and share.c do step by step, for any buffer and with the words for what is wrong. Here nothing is said: what is not as usual, or is misuse, is left
+ * to them, and nothing has changed. A buffer costs one look at its handle, one swap of its word, and its share of the cell.
+ *
+ *   giver    wf_buf_giveable    may it go this way? in one look
+ *            (a cell is claimed)
+ *            wf_buf_give        HELD -> AWAY(to), by swap: of two who give or put it at once one succeeds
+ *            (the cell is published)
+ *   taker    wf_buf_land_straight
+ *
+ * Edges   E1 (buf.c)    by the release that publishes the cell: the swap stays behind it.
+ *         W1 (share.c)  the entry of one of ours that is in our hands says 0, and has since wf_entry_clear: its fence comes before AWAY, in this thread or by whatever
+ *                       brought the buffer from that thread to this one. Both CPU families keep such an order for third parties.
+ */
+#ifndef WF_MEM_STRAIGHT_H
+#define WF_MEM_STRAIGHT_H
+
+#include "base/cpu.h"
+#include "base/tsan.h"
+#include "mem/atlas.h"
+#include "mem/ledger.h"
+#include "mem/poison.h"
+#include "mem/share.h"
+#include "mem/word.h"
+
+static inline bool wf_class_in_chunk(unsigned class)
+{
+	return class - WF_CLASS_MIN <= WF_CLASS_CHUNK - WF_CLASS_MIN;
+}
+
+struct wf_buf *wf_buf_look(const void *p);      /* space.c: wf_space_handle, remembered by the thread */
+
+/* Does some tool follow what happens to memory? Then nothing goes straight. */
+static inline bool wf_buf_watched(void)
+{
+#if WF_TSAN
+	return wf_poison_on;
+#else
+	return wf_poison_on || wf_tsan_user;
+#endif
+}
+
+/* [any] As wf_space_handle; what lies near the last one is found by two comparisons. */
+static inline struct wf_buf *wf_buf_near(const void *p)
+{
+	const struct wf_cache *c = wf_cache;
+
+	if (wf_likely(c && (uintptr_t)p - c->area < c->area_bytes && !((uintptr_t)p % sizeof(struct wf_buf))))
+		return (struct wf_buf *)(uintptr_t)p;
+	return wf_buf_look(p);
+}
+
+/* [any] True: @buf, any pointer at all, is one of ours in a chunk that others can map, in its holder's hands, not lent, and as weft gave it to him. *@ret_flight is what
+ * is to be put into the cell. Another thread may change that at once, if it has no right to; wf_buf_give tells. */
+static inline bool wf_buf_giveable(const struct weft_buf *buf, struct wf_flight *ret_flight, size_t *ret_len)
+{
+	const struct wf_buf *b = wf_buf_near(buf);
+	const struct wf_chunk *c;
+	size_t len;
+
+	if (wf_unlikely(!b || atomic_load_explicit(&b->word, memory_order_relaxed) != WF_BUF_HELD || !wf_class_in_chunk(b->class)))
+		return false;
+	len = b->pub.len;
+	if (wf_unlikely(len > (size_t)1 << b->class || b->pub.data != b->home || wf_buf_watched()))
+		return false;
+	c = wf_space_chunk_of(b);
+	*ret_len = len;
+	ret_flight->maker = c->process;
+	ret_flight->segment = c->segment;
+	ret_flight->offset = (uintptr_t)b->home & (WF_CHUNK_BYTES - 1);
+	ret_flight->index = wf_space_index_of(b);
+	ret_flight->class = b->class;
+	ret_flight->view = 0;
+	ret_flight->number = wf_flight_number(b);
+	return wf_likely(c->entries);
+}
+
+/* [any] @buf, giveable a moment ago, goes to process @to, in a cell that is claimed already (wf_buf_fly says why). False: it was not, and does not. */
+static inline bool wf_buf_give(struct weft_buf *buf, uint32_t to)
+{
+	struct wf_buf *b = (struct wf_buf *)(void *)buf;
+	uint64_t word = WF_BUF_HELD;
+
+	return wf_likely(wf_word_swap_bare(b, &word, wf_away(to)));             /* E1, W1 */
+}
+
+static inline void wf_hand_over(struct wf_buf *b, size_t len, size_t cap, struct weft_buf **ret_buf)
+{
+	wf_user_acquires(b);
+	b->pub.data = b->home;
+	b->pub.len = len;
+	b->pub.cap = cap;
+	*ret_buf = &b->pub;
+}
+
+/* The number of the buffer of 2^@class bytes at @offset of a chunk. False: there can be none. */
+static inline bool wf_chunk_index(uint64_t offset, unsigned class, uint32_t *ret_index)
+{
+	uint32_t unit = (uint32_t)(offset >> WF_CLASS_UNIT);
+
+	if (!wf_class_in_chunk(class) || offset >= WF_CHUNK_BYTES || offset & (((uint64_t)1 << class) - 1))
+		return false;
+	*ret_index = unit * WF_UNIT_HANDLES;
+	if (class <= WF_CLASS_UNIT)
+		*ret_index += (uint32_t)(offset & (((uint32_t)1 << WF_CLASS_UNIT) - 1)) >> class;
+	return true;
+}
+
+/* May another's buffer land on @b? If it is in somebody's hands here, its sender gave away what was not his. */
+static inline bool wf_handle_open(const struct wf_buf *b)
+{
+	uint64_t word = atomic_load_explicit(&b->word, WF_LAND);        /* only landing leaves these states */
+
+	return word == WF_BUF_FREE || word == WF_BUF_NONE;
+}
+
+/* Is the flight of @f, from its maker, one that @b has not been on yet? Then it is from now on. relaxed: what another thread here wrote at the last one is behind us
+ * by way of the maker, the return list and the mailbox; nobody needs more of it. A maker that sends one flight twice at once could have given his memory to two anyway. */
+static inline bool wf_flies_anew(struct wf_buf *b, uint32_t index, const struct wf_flight *f)
+{
+	if (f->index != index || f->number == __atomic_load_n(&b->slot, __ATOMIC_RELAXED))
+		return false;
+	__atomic_store_n(&b->slot, f->number, __ATOMIC_RELAXED);
+	return true;
+}
+
+void wf_chunk_note_class(struct wf_chunk *c, uint64_t offset, unsigned class);  /* share.c: weft_buf_of finds the handle by it */
+
+/* @b, of @c, is in this process's hands. */
+static inline void wf_land_at(struct wf_chunk *c, struct wf_buf *b, uint32_t index, unsigned class, uint64_t offset, size_t len, struct weft_buf **ret_buf)
+{
+	b->home = c->data + offset;
+	b->class = (uint8_t)(class | WF_CLASS_FAR);
+	b->far.maker = c->process;
+	b->far.brief = wf_class_wide(class) ? wf_brief_to(c->segment, index) : 0;
+	/* relaxed: as one's own, space.c. */
+	if (wf_unlikely(atomic_load_explicit(&c->class[index / WF_UNIT_HANDLES], memory_order_relaxed) != class))
+		wf_chunk_note_class(c, offset, class);
+	wf_hand_over(b, len, (size_t)1 << class, ret_buf);
+	wf_word_set(b, WF_BUF_HELD);
+}
+
+struct wf_chunk *wf_landed_in(uint32_t process, uint32_t segment);      /* share.c: a chunk that is mapped, remembered by the thread; NULL: none */
+
+/* [any] As wf_buf_land of what comes from its maker, @from, and has no more than a unit. False: not so, and nothing happened. */
+static inline bool wf_buf_land_straight(uint32_t from, const struct wf_flight *f, size_t len, struct weft_buf **ret_buf)
+{
+	uint64_t where = (uint64_t)f->segment << 32 | f->maker;
+	uint32_t in_unit = f->index % WF_UNIT_HANDLES << f->class % 32;
+	struct wf_cache *cache = wf_cache;
+	struct wf_chunk *c;
+	struct wf_buf *b;
+
+	if (wf_unlikely(f->maker != from || f->view || f->class - WF_CLASS_MIN > WF_CLASS_UNIT - WF_CLASS_MIN || f->index >= WF_ENTRIES ||
+			in_unit >> WF_CLASS_UNIT || len > (size_t)1 << f->class))
+		return false;
+	c = wf_likely(cache && cache->landed == where) ? cache->landed_in : wf_landed_in(f->maker, f->segment);
+	if (wf_unlikely(!c || atomic_load_explicit(&c->dead, memory_order_relaxed)))
+		return false;
+	b = &c->handles[f->index];
+	if (wf_unlikely(!wf_handle_open(b) || !wf_flies_anew(b, f->index, f)))
+		return false;
+	wf_land_at(c, b, f->index, f->class, (uint64_t)(f->index / WF_UNIT_HANDLES) << WF_CLASS_UNIT | in_unit, len, ret_buf);
+	return true;
+}
+
+/* [its holder] @b, another's, free by its word, joins those on the slip of this thread's chain. False: it is not wide, is not of their maker, or there is no room. */
+static inline bool wf_buf_joins(const struct wf_buf *b)
+{
+	struct wf_cache *c = wf_cache;
+	struct wf_chain *chain;
+
+	if (wf_unlikely(!c))
+		return false;
+	chain = &c->chain[0];
+	/* The last one pushes them: home.c. */
+	if (wf_unlikely(chain->maker != b->far.maker || !b->far.brief || !chain->wide || chain->links + chain->brief >= WF_SLIP))
+		return false;
+	chain->slip[chain->brief++] = b->far.brief;
+	return true;
+}
+
+#endif
