@@ -355,4 +355,53 @@ FAR(a_failed_send_gives_the_buffer_back, 2)
 	far_leave();
 }
 
+struct race {                           /* two threads that send one buffer at once */
+	weft_id to;
+	uint64_t rounds;
+	pthread_barrier_t line;
+	struct weft_buf *buf;
+	_Atomic int sent, refused;
+};
+
+static void *race(void *arg)
+{
+	struct race *r = arg;
+
+	for (uint64_t i = 0; i < r->rounds; i++) {
+		int err;
+
+		if (pthread_barrier_wait(&r->line) == PTHREAD_BARRIER_SERIAL_THREAD)
+			r->buf = buf_new(i % 2 ? 100 : 5000, i);
+		pthread_barrier_wait(&r->line);
+		err = weft_buf_send(NULL, r->to, i, r->buf, SOON);
+		CHECK(err == 0 || err == -EBUSY || err == -EINVAL);     /* under way, or home already */
+		atomic_fetch_add(err ? &r->refused : &r->sent, 1);
+	}
+	return NULL;
+}
+
+FAR(of_two_sends_of_one_buffer_at_once_one_succeeds, 2)
+{
+	uint64_t n = test_scaled(20000);
+
+	far_join(0);
+	if (far_rank == 0) {
+		struct race r = { .to = far_id(1), .rounds = n };
+		pthread_t t;
+
+		MUST_OK(pthread_barrier_init(&r.line, NULL, 2));
+		t = thread_start(race, &r);
+		race(&r);
+		MUST_OK(pthread_join(t, NULL));
+		CHECK_EQ(r.sent, n);
+		CHECK_EQ(r.refused, n);
+		pthread_barrier_destroy(&r.line);
+	} else {
+		for (uint64_t i = 0; i < n; i++)
+			CHECK_OK(weft_buf_put(buf_next(NULL, WEFT_ANY, i, i % 2 ? 100 : 5000, i)));
+	}
+	far_meet();
+	far_leave();
+}
+
 FAR_MAIN
