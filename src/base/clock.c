@@ -2,6 +2,7 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -28,6 +29,14 @@ void wf_nap(int64_t ns)
 	struct timespec t = { .tv_sec = ns / WEFT_S, .tv_nsec = ns % WEFT_S };
 
 	syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &t, NULL);
+}
+
+void wf_pause_for(unsigned *times)
+{
+	if ((*times)++ < 20)
+		sched_yield();
+	else
+		wf_nap(50000);
 }
 
 int wf_late(weft_time until)

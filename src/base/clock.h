@@ -66,6 +66,9 @@ static inline bool wf_past(weft_time until)
 /* Sleeps; unlike nanosleep(3) it is no cancellation point, so locks may be held. */
 void wf_nap(int64_t ns);
 
+/* The next pause of who waits for a thread that may be preempted; @times counts them, from 0. */
+void wf_pause_for(unsigned *times);
+
 /* What a call whose deadline has come answers. */
 int wf_late(weft_time until);
 

@@ -10,7 +10,6 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -31,14 +30,6 @@
 #define EVENTS_MOST 16384               /* told one by one */
 
 /* Others are at it, and not waiting for us: yield at first, then sleep a little longer each time. */
-static void pause_for(unsigned *times)
-{
-	if ((*times)++ < 20)
-		sched_yield();
-	else
-		wf_nap(50000);
-}
-
 bool wf_sends_pending(struct weft_port *p)
 {
 	bool pending;
@@ -91,7 +82,7 @@ int wf_sends_cancel(struct weft_port *p, int err)
 		else
 			wf_pushes_step();
 		if (first_send(p, &at) == r)
-			pause_for(&pauses);
+			wf_pause_for(&pauses);
 	}
 	return n;
 }
@@ -108,7 +99,7 @@ static int drain_sends(struct weft_port *p, weft_time until)
 			wf_port_help(at);
 		else
 			wf_pushes_step();
-		pause_for(&pauses);
+		wf_pause_for(&pauses);
 	}
 	return 0;
 }
@@ -120,7 +111,7 @@ static void empty_ring_locked(struct weft_port *p, struct wf_work *work)
 	while (!wf_ring_drained(&p->ring)) {
 		wf_drain_locked(p, work);
 		if (!wf_ring_drained(&p->ring))
-			pause_for(&pauses);     /* a sender has claimed and not yet published */
+			wf_pause_for(&pauses);     /* a sender has claimed and not yet published */
 	}
 }
 
@@ -231,7 +222,7 @@ static void wait_until_left(struct weft_port *p)
 			wf_listener_attend();
 		if (!wf_self.in_callback)
 			wf_callbacks_run();     /* a receive of ours may wait for its callback */
-		pause_for(&pauses);
+		wf_pause_for(&pauses);
 	}
 }
 
@@ -271,6 +262,8 @@ int wf_port_end(struct weft_port *p, weft_time until)
 	int r = drain_sends(p, until);
 	bool last;
 
+	if (wf_peers_on())
+		wf_ways_settle();       /* before anybody may see that it has ended */
 	/* acq_rel: no claim after it; those before it are drained below. */
 	atomic_fetch_or_explicit(&p->ring.tail, WF_TAIL_CLOSED, memory_order_acq_rel);
 	atomic_store_explicit(&p->face->gate, (uint64_t)p->serial << 32, memory_order_release);

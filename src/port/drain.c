@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/tsan.h"
 #include "port/budget.h"
 #include "port/deliver.h"
@@ -469,6 +470,23 @@ int wf_drain_locked(struct weft_port *p, struct wf_work *work)
 	if (n && wf_self.port != p)
 		atomic_fetch_add_explicit(&p->drains, 1, memory_order_relaxed);
 	return n;
+}
+
+void wf_drain_ended_locked(struct weft_port *p, struct wf_work *work)
+{
+	struct wf_reader *rd = &p->ring.reader;
+	unsigned pauses = 0;
+	uint32_t end;
+
+	atomic_thread_fence(memory_order_acquire);      /* pairs with the release of his id: behind it his claims are in the tail */
+	end = (uint32_t)atomic_load_explicit(&p->ring.tail, memory_order_relaxed);
+	for (;;) {
+		wf_drain_locked(p, work);
+		/* relaxed: the reader's own word. A cell that is there and stays is one for which there is no memory. */
+		if ((int32_t)(end - atomic_load_explicit(&rd->pos, memory_order_relaxed)) <= 0 || wf_ring_next(rd))
+			return;
+		wf_pause_for(&pauses);
+	}
 }
 
 int wf_port_progress(struct weft_port *p)

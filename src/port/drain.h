@@ -17,6 +17,10 @@ struct wf_target {
  * left in @work, to be done by wf_work_do when the lock is free. */
 int wf_drain_locked(struct weft_port *p, struct wf_work *work);
 
+/* The same of somebody who has ended: all he sent is out of the ring then, also what he published behind a cell that another thread has claimed and not
+ * yet published, for which this waits. */
+void wf_drain_ended_locked(struct weft_port *p, struct wf_work *work);
+
 /* One message that was read. False: it must stay where it is (no memory). */
 struct wf_incoming;
 bool wf_arrive_locked(struct weft_port *p, struct wf_incoming *in, struct wf_work *work);

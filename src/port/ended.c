@@ -135,7 +135,7 @@ static void visit(struct weft_port *p, void *arg)
 
 	wf_port_enter(p);
 	if (p->open && !p->closing) {
-		wf_drain_locked(p, &work);
+		wf_drain_ended_locked(p, &work);
 		end_named_locked(p, x);
 		for (uint32_t i = 0; p->members && i < p->members->count; i++)
 			if (concerns(x, atomic_load_explicit(&p->members->ids[i], memory_order_relaxed)))

@@ -60,8 +60,8 @@ static void take_out_locked(struct probe *b, struct wf_arrival *a)
 	*b->ret_msg = (struct weft_msg *)(void *)a;
 }
 
-/* Drains and looks: 1 found, 0 not (then @w, if given, waits at the port), or an error. */
-static int look(struct probe *b, struct wf_waiter *w)
+/* Drains and looks: 1 found, 0 not (then @w, if given, waits at the port), or an error. @ended: the one it names has, and what he has left comes first. */
+static int look(struct probe *b, struct wf_waiter *w, bool ended)
 {
 	struct weft_port *p = b->port;
 	struct wf_work work = { NULL };
@@ -69,7 +69,10 @@ static int look(struct probe *b, struct wf_waiter *w)
 	int r = 0;
 
 	wf_port_enter(p);
-	wf_drain_locked(p, &work);
+	if (ended)
+		wf_drain_ended_locked(p, &work);
+	else
+		wf_drain_locked(p, &work);
 	if (p->closing) {
 		r = weft_fail(-ECANCELED, "the port is being closed");
 	} else if ((a = find_locked(b)) != NULL) {
@@ -114,7 +117,7 @@ static int sleep_once(struct probe *b, weft_time until)
 
 	wf_share_flush();               /* what we have put goes home before we sleep */
 	wf_park_begin(w.parker);
-	r = look(b, &w);
+	r = look(b, &w, false);
 	if (r) {
 		wf_park_end(w.parker);
 		return r;
@@ -136,12 +139,12 @@ static int probe_wait(struct probe *b, weft_time until)
 	for (bool lived = false;; lived = true) {
 		if (wf_unlikely(wf_hosts != NULL))
 			wf_lead_look();
-		r = look(b, NULL);
+		r = look(b, NULL, false);
 		if (r)
 			return r;
 		r = source_gone(b);
 		if (r < 0) {
-			int last = look(b, NULL);       /* what it published before it ended comes first */
+			int last = look(b, NULL, true);
 
 			return last ? last : lived && r == -ESRCH ? weft_fail(-ECONNRESET, "the one it named has ended") : r;
 		}
@@ -162,7 +165,7 @@ int weft_probe(struct weft_port *at, const struct weft_op *what, weft_time until
 {
 	struct probe b = { .ret_msg = ret_msg };
 	struct weft_op op;
-	int r = wf_enter();
+	int r = wf_enter(), gone = 0;
 
 	if (r < 0)
 		return r;
@@ -182,11 +185,13 @@ int weft_probe(struct weft_port *at, const struct weft_op *what, weft_time until
 	if (until == WEFT_NOW) {
 		if (wf_unlikely(wf_hosts != NULL))
 			wf_lead_look();
-		r = look(&b, NULL);
+		r = look(&b, NULL, false);
 		if (r == 0)
-			r = source_gone(&b);
+			gone = source_gone(&b);
+		if (gone < 0)
+			r = look(&b, NULL, true);
 		if (r == 0)
-			r = wf_late(until);
+			r = gone < 0 ? gone : wf_late(until);
 	} else {
 		wf_self.waiting = true;
 		r = probe_wait(&b, until);

@@ -27,6 +27,7 @@ int wf_post_locked(struct weft_port *p, struct weft_req *r, const void *want, st
 		return err;
 	if (src && wf_watch(src) < 0) {
 		/* What it published before it ended comes first. */
+		wf_drain_ended_locked(p, work);
 		err = wf_take_locked(p, want, &t, work, ret_send);
 		return err ? err : weft_fail(-ESRCH, "nobody of that id lives, and it has left nothing");
 	}

@@ -23,7 +23,8 @@
  *         payload's place is known before the cell arrives. On aarch64 a load-acquire (ldar) waits for
  *         every earlier store-release, that is for the last cell to reach the reader's core: one of them
  *         took 40 % of a send. Hence no acquire on a sender's way, and wf_acquire32 for the reader.
- * Progress  claiming is lock-free; a reader may wait for a claimed cell whose sender is preempted.
+ * Progress  claiming is lock-free; a reader may wait for a claimed cell whose sender is preempted. What others published behind it cannot be seen
+ *         until then: who needs to know that there is nothing more of somebody waits for it (wf_drain_ended_locked).
  * Tested  tests/models/ring.pml, tests/unit/test_steps.c, tests/stress/stress_ring.c.
  */
 #ifndef WF_PORT_RING_H

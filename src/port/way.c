@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "mem/bury.h"
 #include "mem/segment.h"
 #include "port/context.h"
@@ -433,6 +434,48 @@ int wf_way_find(weft_id id, weft_ctx context, const struct weft_proto *proto, st
 	if (r == 0)
 		remember(id, context, w, *ret_who);
 	return r;
+}
+
+/* [wf_ways_lock] Everything of @w up to @end is published. What lies before the last head seen has even been read. */
+static bool settled_locked(const struct wf_way *w, uint32_t end)
+{
+	uint32_t pos = (uint32_t)atomic_load_explicit(&w->seen, memory_order_relaxed);
+
+	if (end - pos > WF_WAY_CELLS)   /* of another incarnation, or by who should not have written that */
+		pos = end - WF_WAY_CELLS;
+	for (; pos != end; pos++)
+		if ((int32_t)(atomic_load_explicit(&w->cells[pos % WF_WAY_CELLS].seq, memory_order_relaxed) - (pos + 1)) < 0)
+			return false;
+	return true;
+}
+
+static void settle(struct wf_way *w)
+{
+	uint64_t first = 0, t;
+	unsigned pauses = 0;
+	bool settled;
+
+	for (bool begun = false;; begun = true) {
+		wf_lock(&wf_ways_lock);
+		t = atomic_load_explicit(&w->tail, memory_order_relaxed);
+		if (!begun)
+			first = t;
+		settled = w->user != SHARED || t & (WF_WAY_SHUT | WF_WAY_WAITS) || WF_WAY_INCARNATION(t) != WF_WAY_INCARNATION(first) ||
+			  settled_locked(w, (uint32_t)first);
+		wf_unlock(&wf_ways_lock);
+		if (settled)
+			return;
+		wf_pause_for(&pauses);
+	}
+}
+
+/* The end of a thread must not be seen before what it sent, which the reader reaches only when all before it is published. */
+void wf_ways_settle(void)
+{
+	struct wf_way *w;
+
+	for (uint32_t i = 0; i < WF_WAYS_MOST && (w = atomic_load_explicit(&wf_ways_by_key[i], memory_order_acquire)); i++)
+		settle(w);
 }
 
 void wf_ways_forget(struct wf_way_cache *c)
