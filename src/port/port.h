@@ -77,7 +77,9 @@ struct wf_waiter {
 	struct wf_node link;
 	struct wf_parker *parker;
 	struct weft_port *port;
-	const void *probes;                     /* what it probes for, to be woken by every arrival; NULL: it sleeps for its requests' ends */
+	const void *probes;                     /* what it looks for itself, woken by every arrival; NULL: it sleeps for its requests' ends */
+	bool receives;                          /* that is no probe but a receive of so many bytes at most, which is not posted (recv.c) */
+	uint32_t room;
 };
 
 _Static_assert(sizeof(struct wf_record) <= WF_BUF_SMALLEST, "a record, header included, fits the smallest class of buffers");

@@ -1,8 +1,8 @@
 /* recv.c - receiving: at once if the message is there, else posted (recv_post.c).
  *
  * A thread that blocks at its own port first compares what arrives with what it wants, without posting: nobody
- * else receives there. Before it sleeps, and at ports that several threads share, the receive is posted, so that whoever
- * drains the mailbox can end it.
+ * else receives there. Short ones sleep so, too (sleep_for). Others are posted before they sleep, and so are those at ports that several threads share, so that whoever
+ * drains the mailbox can end them.
  */
 #include "port/recv.h"
 
@@ -11,10 +11,12 @@
 
 #include "base/clock.h"
 #include "base/shield.h"
+#include "mem/share.h"
 #include "mem/straight.h"
 #include "port/lead.h"
 #include "port/op.h"
 #include "port/take.h"
+#include "port/tell.h"
 #include "port/wait.h"
 
 /* What is there now: 1 taken, 0 nothing, or an error. */
@@ -102,6 +104,98 @@ static int look_for(struct weft_port *p, const void *want, const struct wf_targe
 	}
 }
 
+static void get_up(void *arg)
+{
+	struct wf_waiter *w = arg;
+
+	wf_park_end(w->parker);
+	wf_unwait(w);
+	wf_self.waiting = false;
+}
+
+/* [own port] Takes what is there, or joins the waiters, whom it leaves first if it is @down. 1: taken; 0: down; or an error; -EINTR: it has to be posted. */
+static int take_or_lie_down(struct weft_port *p, const struct wf_head *want, const struct wf_target *t, struct wf_waiter *w, bool down)
+{
+	struct wf_work work = { NULL };
+	struct weft_req *send = NULL;
+	bool another;
+	int r = 0;
+
+	wf_door_enter_owner(&p->door);
+	another = down && wf_unwait_locked(w);
+	if (wf_likely(!p->native.wants && !p->native.arrivals && !wf_ring_spilled(&p->ring))) {
+		struct wf_reader *rd;
+		struct wf_cell *c = wf_port_next_locked(p, &rd);
+
+		r = c && wf_take_hot_locked(p, rd, c, want, t->mem->plain, t->mem->len, t->st);
+	}
+	if (wf_unlikely(!r))
+		r = p->closing ? -EINTR : wf_take_locked(p, want, t, &work, &send);
+	/* What its sender keeps is asked for when it is posted; and where others are posted, who drains the mailbox is to find it among them. */
+	if (r == 0 && wf_unlikely(p->clogs || p->asks || p->native.wants))
+		r = -EINTR;
+	if (r == 0) {
+		wf_park_begin(w->parker);
+		wf_wait_at_locked(p, w);
+	}
+	wf_door_leave_owner(&p->door);
+	if (wf_unlikely(another))
+		wf_sleeper_hand_over(p);
+	if (wf_unlikely(work.copies != NULL))
+		wf_work_do(p, &work);
+	if (wf_unlikely(r == 1 && send)) {
+		r = wf_copy_send(p, send, t);
+		r = r < 0 ? r : 1;
+	}
+	return r;
+}
+
+/* May this receive sleep without being posted? Not where a message is to land by pieces, or by another thread. */
+static bool sleeps_bare(const struct weft_port *p, const struct wf_target *t)
+{
+	return p == wf_self.port && t->mem->kind == WF_MEM_PLAIN && t->mem->len <= WF_BODY && !t->flags && !t->head_out && !wf_hosts && !p->proto && !p->members &&
+	       !p->limit;
+}
+
+/* Sleeps without being posted: to post, to be found and to be told are half of what a thread does behind its waking. Whatever comes wakes it, as it would a probe, and it looks
+ * itself. 1: taken; 0: to be posted, or too late for that; or an error. */
+static int sleep_for(struct weft_port *p, const struct wf_head *want, const struct wf_target *t, weft_time until)
+{
+	struct wf_waiter w = { .parker = &p->face->parker, .probes = want, .receives = true, .room = (uint32_t)t->mem->len };
+	bool down = false;
+	int r = 0;
+
+	wf_share_flush();               /* what we have put goes home before we sleep */
+	wf_self.waiting = true;
+	for (;;) {
+		bool cold = wf_self.cold && atomic_load_explicit(&p->ring.sleeper, memory_order_relaxed) == w.parker;
+
+		r = take_or_lie_down(p, want, t, &w, down);
+		if (r)
+			break;
+		if (cold)
+			wf_fence_slow();                                /* F1: who finds our name passes one, too */
+		else
+			wf_fence_heavy_far();                           /* F1 */
+		if ((want->src != WEFT_ANY && wf_watch(want->src) < 0) || wf_past(until)) {
+			get_up(&w);
+			break;
+		}
+		if (wf_unlikely(wf_callbacks_pending())) {
+			get_up(&w);
+			wf_callbacks_run();
+			wf_self.waiting = true;
+			down = false;
+			continue;
+		}
+		if (!wf_port_waiting(p))
+			wf_park(w.parker, until, get_up, &w);
+		down = true;
+	}
+	wf_self.waiting = false;
+	return r == -EINTR ? 0 : r;
+}
+
 static int recv_wait(struct weft_port *p, const void *want, const struct wf_target *t, weft_time until)
 {
 	bool lived;
@@ -121,6 +215,11 @@ static int recv_wait(struct weft_port *p, const void *want, const struct wf_targ
 	if (until == WEFT_NOW && lived) {
 		r = wf_named(p, want) || p->proto ? 0 : wf_wary_now(p);
 		return r < 0 ? r : wf_late(until);
+	}
+	if (lived && sleeps_bare(p, t)) {
+		r = sleep_for(p, want, t, until);
+		if (r)
+			return r < 0 ? r : 0;
 	}
 	r = recv_posted(p, want, t, until);
 	return r == -ESRCH && lived ? weft_fail(-ECONNRESET, "the one it named has ended") : r;

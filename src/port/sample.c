@@ -77,19 +77,26 @@ void wf_sample_awaited(struct weft_state *s, weft_id who, weft_id at, bool forei
 	wf_sample_add(s, WEFT_STATE_WAITER, who, h.src == WEFT_ANY ? at : h.src, h.ignore == UINT64_MAX ? WEFT_ANY_TAG : h.tag, r->mem.len, text);
 }
 
-void wf_sample_prober(struct weft_state *s, weft_id who, weft_id at, const void *want)
+void wf_sample_looker(struct weft_state *s, weft_id who, weft_id at, const struct wf_waiter *w, const void *want)
 {
-	char port[WEFT_ID_TEXT], text[64] = "probes for anyone";
+	char port[WEFT_ID_TEXT], text[64];
+	const char *does = w->receives ? "receives" : "probes";
 	struct wf_head h;
+	uint64_t tag;
 
 	if (!want) {
-		wf_sample_add(s, WEFT_STATE_WAITER, who, at, 0, 0, "probes");
+		wf_sample_add(s, WEFT_STATE_WAITER, who, at, 0, w->room, does);
 		return;
 	}
 	memcpy(&h, want, sizeof(h));
+	tag = h.ignore == UINT64_MAX ? WEFT_ANY_TAG : h.tag;
 	if (h.src != WEFT_ANY)
-		snprintf(text, sizeof(text), "probes at %s", weft_id_print(at, port, sizeof(port)));
-	wf_sample_add(s, WEFT_STATE_WAITER, who, h.src == WEFT_ANY ? at : h.src, h.ignore == UINT64_MAX ? WEFT_ANY_TAG : h.tag, 0, text);
+		snprintf(text, sizeof(text), "%s at %s", does, weft_id_print(at, port, sizeof(port)));
+	else
+		snprintf(text, sizeof(text), "%s %s anyone", does, w->receives ? "from" : "for");
+	if (w->receives)
+		wf_sample_add(s, WEFT_STATE_QUEUED, at, h.src, tag, w->room, "expected");
+	wf_sample_add(s, WEFT_STATE_WAITER, who, h.src == WEFT_ANY ? at : h.src, tag, w->room, text);
 }
 
 void wf_sample_waiter(struct weft_state *s, weft_id who, weft_id at)

@@ -31,8 +31,8 @@ void wf_sample_awaited(struct weft_state *s, weft_id who, weft_id at, bool forei
 /* Thread @who sleeps at port @at, the one that is looked at: for none of the receives that were shown, or they tell it already. */
 void wf_sample_waiter(struct weft_state *s, weft_id who, weft_id at);
 
-/* Thread @who sleeps at port @at in a probe for @want, a struct wf_head; NULL: by a foreign header, or it cannot be read. */
-void wf_sample_prober(struct weft_state *s, weft_id who, weft_id at, const void *want);
+/* Thread @who sleeps at port @at in @w, a probe for @want, a struct wf_head (NULL: by a foreign header, or it cannot be read), or a receive that looks as if it were posted. */
+void wf_sample_looker(struct weft_state *s, weft_id who, weft_id at, const struct wf_waiter *w, const void *want);
 
 /* How memory is read: @n bytes at @at into @to. False: there is nothing. */
 struct wf_memory {

@@ -40,8 +40,10 @@ static void add_port(struct weft_port *p, void *arg)
 	s->requested += p->copying;
 	s->unrequested += p->unrequested;
 	s->unexpected_bytes += p->held;
-	for (struct wf_node *n = p->waiters.next; n && n != &p->waiters; n = n->next)
+	for (struct wf_node *n = p->waiters.next; n && n != &p->waiters; n = n->next) {
+		s->expected += wf_of(n, struct wf_waiter, link)->receives;
 		s->parked++;
+	}
 	wf_port_leave(p);
 }
 
@@ -139,7 +141,7 @@ static void sample(struct weft_port *p, void *arg)
 		struct wf_waiter *w = wf_of(n, struct wf_waiter, link);
 
 		if (w->probes)
-			wf_sample_prober(s, sleeper_of(w->parker), id, p->proto ? NULL : w->probes);
+			wf_sample_looker(s, sleeper_of(w->parker), id, w, p->proto ? NULL : w->probes);
 		else
 			wf_sample_waiter(s, sleeper_of(w->parker), id);
 	}

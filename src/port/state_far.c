@@ -151,13 +151,13 @@ static void sample_sends(struct far *f, weft_id id)
 	}
 }
 
-/* Who probes, and for what: that is on its stack. */
-static void sample_prober(struct far *f, weft_id id, const struct wf_waiter *w)
+/* Who looks for something itself, and for what: that is on its stack. */
+static void sample_looker(struct far *f, weft_id id, const struct wf_waiter *w)
 {
 	struct wf_head want;
 	bool known = !f->port.proto && wf_outside_read(&f->out, (uint64_t)(uintptr_t)w->probes, &want, sizeof(want));
 
-	wf_sample_prober(f->s, sleeper_of(f, (uint64_t)(uintptr_t)w->parker), id, known ? &want : NULL);
+	wf_sample_looker(f->s, sleeper_of(f, (uint64_t)(uintptr_t)w->parker), id, w, known ? &want : NULL);
 }
 
 static void sample_waiters(struct far *f, weft_id id)
@@ -169,7 +169,7 @@ static void sample_waiters(struct far *f, weft_id id)
 		if (!wf_outside_read(&f->out, at - offsetof(struct wf_waiter, link), &w, sizeof(w)))
 			return;
 		if (w.probes)
-			sample_prober(f, id, &w);
+			sample_looker(f, id, &w);
 		else
 			wf_sample_waiter(f->s, sleeper_of(f, (uint64_t)(uintptr_t)w.parker), id);
 	}

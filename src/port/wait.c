@@ -67,8 +67,7 @@ void wf_wait_at_locked(struct weft_port *p, struct wf_waiter *w)
 	name_sleeper_locked(p);
 }
 
-/* Called while somebody else takes over: he must look once, as we may have left something. */
-static void hand_over(struct weft_port *p)
+void wf_sleeper_hand_over(struct weft_port *p)
 {
 	struct wf_parker *sleeper = atomic_load_explicit(&p->ring.sleeper, memory_order_relaxed);
 
@@ -83,22 +82,28 @@ static void hand_over(struct weft_port *p)
 		wf_listener_ring(p);
 }
 
+bool wf_unwait_locked(struct wf_waiter *w)
+{
+	struct weft_port *p = w->port;
+
+	wf_list_del(&w->link);
+	p->probing -= w->probes != NULL;
+	if (p != wf_self.port || next_sleeper_locked(p) || atomic_load_explicit(&p->ring.sleeper, memory_order_relaxed) != w->parker)
+		return name_sleeper_locked(p);
+	wf_self.cold = WF_COLD_RECEIVES;        /* our name stays: the next sleep is cheaper */
+	return false;
+}
+
 void wf_unwait(struct wf_waiter *w)
 {
 	struct weft_port *p = w->port;
-	bool another = false;
+	bool another;
 
 	wf_port_enter(p);
-	wf_list_del(&w->link);
-	p->probing -= w->probes != NULL;
-	if (p == wf_self.port && !next_sleeper_locked(p) &&
-	    atomic_load_explicit(&p->ring.sleeper, memory_order_relaxed) == w->parker)
-		wf_self.cold = WF_COLD_RECEIVES;        /* our name stays: the next sleep is cheaper */
-	else
-		another = name_sleeper_locked(p);
+	another = wf_unwait_locked(w);
 	wf_port_leave(p);
 	if (another)
-		hand_over(p);
+		wf_sleeper_hand_over(p);
 }
 
 void wf_warm_locked(void)
@@ -110,7 +115,7 @@ void wf_warm_locked(void)
 void wf_attend_locked(struct weft_port *p)
 {
 	if (name_sleeper_locked(p))
-		hand_over(p);
+		wf_sleeper_hand_over(p);
 }
 
 /* What a wait has set up in order to sleep; cleanup of a cancelled thread takes it down. */

@@ -24,7 +24,13 @@ static void *lags(void *arg)
 	atomic_store(&claimed, true);
 	EVENTUALLY((behind = atomic_load(&talker)) != 0 && !wf_id_lives(behind));
 	crew_nap();
-	*c = (struct wf_cell){ .seq = atomic_load(&c->seq), .kind = WF_INLINE, .len = 8, .index = WEFT_NOBODY, .src = weft_self(), .tag = 2 };
+	c->kind = WF_INLINE;
+	c->flags = 0;
+	c->len = 8;
+	c->index = WEFT_NOBODY;
+	c->src = weft_self();
+	c->tag = 2;
+	memset(c->body, 0, 8);
 	wf_ring_publish(c, pos);
 	return NULL;
 }

@@ -319,6 +319,63 @@ TEST(of_several_sleepers_at_a_shared_port_each_message_wakes_one_who_gets_it)
 	job_end();
 }
 
+/* Messages of three kinds: for some a receive waits, some come too early. */
+static void *counts_to(void *arg)
+{
+	weft_id to = *(weft_id *)arg;
+
+	for (uint64_t i = 0, n = test_scaled(20000); i < n; i++) {
+		MUST_OK(weft_send(NULL, to, 1 + i % 3, &i, 8, SOON));
+		if (test_random(&test_seed) % 4 == 0)
+			sched_yield();
+	}
+	return NULL;
+}
+
+static void *says_hello(void *arg)
+{
+	MUST_OK(weft_send(NULL, *(weft_id *)arg, 9, NULL, 0, SOON));
+	return NULL;
+}
+
+static _Atomic bool enough;
+
+/* Whose end is waited for is told to everybody: who ends takes what is in all mailboxes to its receives. */
+static void *sees_threads_end(void *arg)
+{
+	weft_id me = weft_self();
+
+	(void)arg;
+	while (!atomic_load(&enough)) {
+		pthread_t t = thread_start(says_hello, &me);
+		struct weft_status st = { 0 };
+
+		CHECK_OK(weft_recv(NULL, WEFT_ANY, 9, NULL, 0, SOON, &st));
+		CHECK(weft_recv(NULL, st.from, 8, NULL, 0, SOON, NULL) < 0);
+		thread_join(t);
+	}
+	return NULL;
+}
+
+TEST(a_receive_asleep_gets_what_another_thread_took_out_of_its_mailbox)
+{
+	job_begin(0);
+	MUST_OK(weft_knob_set("spin_ns", "0"));
+	atomic_store(&enough, false);
+	weft_id me = weft_self();
+	pthread_t taker = thread_start(sees_threads_end, NULL), sender = thread_start(counts_to, &me);
+
+	for (uint64_t i = 0, n = test_scaled(20000) / 3 * 3; i < n; i += 3) {
+		CHECK_NEXT(NULL, WEFT_ANY, 3, i + 2);
+		CHECK_NEXT(NULL, WEFT_ANY, 1, i);
+		CHECK_NEXT(NULL, WEFT_ANY, 2, i + 1);
+	}
+	atomic_store(&enough, true);
+	thread_join(sender);
+	thread_join(taker);
+	job_end();
+}
+
 TEST(a_request_has_one_waiter_at_a_time)
 {
 	uint64_t v = 2;
