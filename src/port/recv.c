@@ -130,7 +130,7 @@ static int take_or_lie_down(struct weft_port *p, const struct wf_head *want, con
 		r = c && wf_take_hot_locked(p, rd, c, want, t->mem->plain, t->mem->len, t->st);
 	}
 	if (wf_unlikely(!r))
-		r = p->closing ? -EINTR : wf_take_locked(p, want, t, &work, &send);
+		r = p->closing ? weft_fail(-ECANCELED, "the port is being closed") : wf_take_locked(p, want, t, &work, &send);
 	/* What its sender keeps is asked for when it is posted; and where others are posted, who drains the mailbox is to find it among them. */
 	if (r == 0 && wf_unlikely(p->clogs || p->asks || p->native.wants))
 		r = -EINTR;
@@ -150,11 +150,11 @@ static int take_or_lie_down(struct weft_port *p, const struct wf_head *want, con
 	return r;
 }
 
-/* May this receive sleep without being posted? Not where a message is to land by pieces, or by another thread. */
+/* May this receive sleep without being posted? At a thread's own port, which has no members and no protocol; not where a message is to land by pieces, or by another thread. (Nothing
+ * of the port is looked at: who leaves the job may be closing it.) */
 static bool sleeps_bare(const struct weft_port *p, const struct wf_target *t)
 {
-	return p == wf_self.port && t->mem->kind == WF_MEM_PLAIN && t->mem->len <= WF_BODY && !t->flags && !t->head_out && !wf_hosts && !p->proto && !p->members &&
-	       !p->limit;
+	return p == wf_self.port && t->mem->kind == WF_MEM_PLAIN && t->mem->len <= WF_BODY && !t->flags && !t->head_out && !wf_hosts;
 }
 
 /* Sleeps without being posted: to post, to be found and to be told are half of what a thread does behind its waking. Whatever comes wakes it, as it would a probe, and it looks
