@@ -221,17 +221,18 @@ static void return_odd(struct wf_buf *b)
 
 void wf_share_return(struct wf_buf *b)
 {
+	unsigned class = wf_buf_class(b);       /* before it leaves */
 	struct wf_chunk *c;
 	uint32_t index;
 
-	if (wf_unlikely(wf_buf_class(b) - WF_CLASS_MIN > WF_CLASS_CHUNK - WF_CLASS_MIN)) {
+	if (wf_unlikely(class - WF_CLASS_MIN > WF_CLASS_CHUNK - WF_CLASS_MIN)) {
 		return_odd(b);
 		return;
 	}
 	c = wf_space_chunk_of(b);
 	index = wf_space_index_of(b);
 	wf_far_leaves(b);
-	wf_share_send_home(c, wf_buf_class(b), index);
+	wf_share_send_home(c, class, index);
 }
 
 void wf_share_flush(void)
