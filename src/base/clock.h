@@ -66,7 +66,7 @@ static inline bool wf_past(weft_time until)
 /* Sleeps; unlike nanosleep(3) it is no cancellation point, so locks may be held. */
 void wf_nap(int64_t ns);
 
-/* The next pause of who waits for a thread that may be preempted; @times counts them, from 0. */
+/* The next pause of who waits for others that are at it and do not wait for him: he yields at first, and sleeps a little each time later. @times counts them, from 0. */
 void wf_pause_for(unsigned *times);
 
 /* What a call whose deadline has come answers. */

@@ -29,7 +29,6 @@
 
 #define EVENTS_MOST 16384               /* told one by one */
 
-/* Others are at it, and not waiting for us: yield at first, then sleep a little longer each time. */
 bool wf_sends_pending(struct weft_port *p)
 {
 	bool pending;
@@ -111,7 +110,7 @@ static void empty_ring_locked(struct weft_port *p, struct wf_work *work)
 	while (!wf_ring_drained(&p->ring)) {
 		wf_drain_locked(p, work);
 		if (!wf_ring_drained(&p->ring))
-			wf_pause_for(&pauses);     /* a sender has claimed and not yet published */
+			wf_pause_for(&pauses);  /* a sender has claimed and not yet published */
 	}
 }
 

@@ -101,15 +101,6 @@ static int source_gone(const struct probe *b)
 	return weft_fail(-ESRCH, "nobody of that id lives, and it has left nothing");
 }
 
-static void get_up(void *arg)
-{
-	struct wf_waiter *w = arg;
-
-	wf_park_end(w->parker);
-	wf_unwait(w);
-	wf_self.waiting = false;
-}
-
 static int sleep_once(struct probe *b, weft_time until)
 {
 	struct wf_waiter w = { .parker = &wf_self.port->face->parker, .probes = b->want };
@@ -124,8 +115,8 @@ static int sleep_once(struct probe *b, weft_time until)
 	}
 	wf_fence_heavy_far();                                               /* F1 */
 	if (!wf_port_waiting(b->port) && !wf_callbacks_pending() && source_gone(b) == 0)
-		wf_lead_park(w.parker, until, get_up, &w);
-	get_up(&w);
+		wf_lead_park(w.parker, until, wf_get_up, &w);
+	wf_get_up(&w);
 	wf_self.waiting = true;
 	return 0;
 }

@@ -106,6 +106,15 @@ void wf_unwait(struct wf_waiter *w)
 		wf_sleeper_hand_over(p);
 }
 
+void wf_get_up(void *waiter)
+{
+	struct wf_waiter *w = waiter;
+
+	wf_park_end(w->parker);
+	wf_unwait(w);
+	wf_self.waiting = false;
+}
+
 void wf_warm_locked(void)
 {
 	wf_self.cold = 0;

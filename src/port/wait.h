@@ -20,7 +20,8 @@ int wf_finish(struct weft_req *r, weft_time until, struct weft_status *ret_st);
 void wf_wait_at_locked(struct weft_port *p, struct wf_waiter *w);
 void wf_unwait(struct wf_waiter *w);            /* takes the lock; passes the sleeper's part on */
 bool wf_unwait_locked(struct wf_waiter *w);     /* true: wf_sleeper_hand_over when the lock is free */
-void wf_sleeper_hand_over(struct weft_port *p);         /* [no lock] somebody else takes over: he must look once, as we may have left something */
+void wf_sleeper_hand_over(struct weft_port *p); /* [no lock] somebody else takes over: he must look once, as we may have left something */
+void wf_get_up(void *waiter);                   /* [no lock] one that has slept, or is cancelled in its sleep, waits no more */
 void wf_attend_locked(struct weft_port *p);     /* told_wants has changed */
 
 /* [owner, inside] A receive begins. After enough without sleep our name goes from our mailbox (park.h, Cold). */

@@ -4,8 +4,7 @@
 
 #include "port/way.h"
 
-static _Atomic int said;
-static _Atomic bool claimed;
+static _Atomic bool claimed, said;
 
 /* From now on two threads use the way. */
 static void *lags(void *arg)
@@ -36,7 +35,7 @@ static void *talks(void *arg)
 	CHECK_OK(weft_send(NULL, far_id(0), 3, NULL, 0, SOON));
 	EVENTUALLY(atomic_load(&claimed));
 	CHECK_OK(weft_send(NULL, far_id(0), 1, &v, 8, SOON));
-	atomic_store(&said, 1);
+	atomic_store(&said, true);
 	return NULL;
 }
 
@@ -51,16 +50,24 @@ static void talk_behind(void)
 	thread_join(talking);
 }
 
+/* [the receiver] Who will send behind it; its first message was heard. */
+static weft_id hear_first(void)
+{
+	weft_id talker = far_hear(0);
+
+	CHECK_OK(weft_recv(NULL, talker, 3, NULL, 0, SOON, NULL));
+	CHECK_OK(weft_send(NULL, far_id(1), 4, NULL, 0, SOON));
+	return talker;
+}
+
 FAR(a_receive_that_waits_for_it_gets_them, 2)
 {
 	far_join(0);
 	if (far_rank == 1) {
 		talk_behind();
 	} else {
-		weft_id talker = far_hear(0);
+		weft_id talker = hear_first();
 
-		CHECK_OK(weft_recv(NULL, talker, 3, NULL, 0, SOON, NULL));
-		CHECK_OK(weft_send(NULL, far_id(1), 4, NULL, 0, SOON));
 		CHECK_NEXT(NULL, talker, 1, 77);
 		CHECK_OK(weft_recv(NULL, WEFT_ANY, 2, NULL, 0, SOON, NULL));
 	}
@@ -73,11 +80,9 @@ FAR(a_probe_that_asks_again_and_again_finds_them, 2)
 	if (far_rank == 1) {
 		talk_behind();
 	} else {
-		weft_id talker = far_hear(0);
+		weft_id talker = hear_first();
 		int r;
 
-		CHECK_OK(weft_recv(NULL, talker, 3, NULL, 0, SOON, NULL));
-		CHECK_OK(weft_send(NULL, far_id(1), 4, NULL, 0, SOON));
 		while ((r = weft_probe(NULL, WEFT(op, .peer = talker, .tag = 1), WEFT_NOW, NULL, NULL)) == -EAGAIN)
 			crew_nap();
 		CHECK_OK(r);
