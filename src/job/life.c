@@ -106,7 +106,7 @@ static int open_world(uint32_t base, uint32_t count)
 	m->count = count;
 	for (uint32_t i = 0; i < count; i++)
 		atomic_init(&m->ids[i], (weft_id)(base + i + 1) << 32);
-	r = wf_port_make(wf_process_id, 0, NULL, &world);
+	r = wf_port_make(wf_process_id, 0, NULL, WF_MAKE_PORT, &world);
 	if (r < 0)
 		return r;
 	world->members = m;

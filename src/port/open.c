@@ -47,14 +47,14 @@ static void clear(struct weft_port *p)
 	atomic_store_explicit(&p->ring.sleeper, NULL, memory_order_relaxed);
 }
 
-int wf_port_make(weft_id id, weft_ctx context, const struct weft_proto *proto, struct weft_port **ret_port)
+int wf_port_make(weft_id id, weft_ctx context, const struct weft_proto *proto, enum wf_make as, struct weft_port **ret_port)
 {
 	struct weft_port *p = wf_port_new();
 	uint64_t t;
 
 	if (!p)
 		return weft_fail(-ENOMEM, "no memory for a port");
-	wf_door_reset(&p->door, false);
+	wf_door_reset(&p->door, as == WF_MAKE_THREAD);
 	clear(p);
 	p->proto = proto;
 	if (proto) {
@@ -71,6 +71,9 @@ int wf_port_make(weft_id id, weft_ctx context, const struct weft_proto *proto, s
 	p->ring.reader.process = (uint32_t)(wf_process_id >> 32);
 	atomic_store_explicit(&p->last, &p->ring.reader, memory_order_relaxed);
 	p->index = WEFT_NOBODY;
+	p->thread_port = as == WF_MAKE_THREAD;
+	p->owner = p->thread_port ? id : 0;
+	p->limbo = p->shared = as == WF_MAKE_LIMBO;
 	p->open = true;
 	atomic_store_explicit(&p->id, id, memory_order_relaxed);
 	atomic_store_explicit(&p->context, context, memory_order_relaxed);
@@ -88,13 +91,7 @@ int wf_port_make(weft_id id, weft_ctx context, const struct weft_proto *proto, s
 
 int wf_port_limbo(weft_id id, weft_ctx context, const struct weft_proto *proto, struct weft_port **ret_port)
 {
-	int r = wf_port_make(id, context, proto, ret_port);
-
-	if (r == 0) {
-		(*ret_port)->limbo = true;
-		(*ret_port)->shared = true;
-	}
-	return r;
+	return wf_port_make(id, context, proto, WF_MAKE_LIMBO, ret_port);
 }
 
 void wf_members_put(struct wf_members *m)
@@ -246,7 +243,7 @@ int weft_port_open(const struct weft_port_opts *theirs, struct weft_port **ret_p
 	if (!context)
 		r = wf_slot_take(&id);
 	if (r == 0) {
-		r = context ? adopt(id, context, o.proto, &p) : wf_port_make(id, 0, o.proto, &p);
+		r = context ? adopt(id, context, o.proto, &p) : wf_port_make(id, 0, o.proto, WF_MAKE_PORT, &p);
 		if (r < 0 && !context)
 			wf_slot_drop(id);
 	}

@@ -4,8 +4,10 @@
 
 #include "port/port.h"
 
-/* A port that is open: @id is its name (@context: in that context). */
-int wf_port_make(weft_id id, weft_ctx context, const struct weft_proto *proto, struct weft_port **ret_port);
+enum wf_make { WF_MAKE_PORT, WF_MAKE_THREAD /* of the calling thread, its own */, WF_MAKE_LIMBO };
+
+/* A port that is open, and listed, so that others may look at it from now on: @id is its name (@context: in that context). */
+int wf_port_make(weft_id id, weft_ctx context, const struct weft_proto *proto, enum wf_make as, struct weft_port **ret_port);
 
 /* A context port that holds early messages until somebody opens it. The registry's lock is held. */
 int wf_port_limbo(weft_id id, weft_ctx context, const struct weft_proto *proto, struct weft_port **ret_port);

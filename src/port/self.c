@@ -108,18 +108,18 @@ int wf_join_as(const char *name)
 	r = wf_slot_take(&id);
 	if (r < 0)
 		return r;
-	r = wf_port_make(id, 0, NULL, &p);
+	r = wf_port_make(id, 0, NULL, WF_MAKE_THREAD, &p);
 	if (r < 0) {
 		wf_slot_drop(id);
 		return r;
 	}
-	wf_door_reset(&p->door, true);
-	p->thread_port = true;
-	p->owner = id;
-	if (name)
-		snprintf(p->name, sizeof(p->name), "%s", name);
 	wf_self.port = p;
 	wf_self.id = id;
+	if (name) {
+		wf_port_enter(p);       /* it is listed: weft_state_open may be looking at it */
+		snprintf(p->name, sizeof(p->name), "%s", name);
+		wf_port_leave(p);
+	}
 	wf_slot_set(id, p);
 	wf_publish_named(id, true, name);
 	return 0;
