@@ -156,6 +156,19 @@ int wf_incoming_land(struct wf_incoming *in)
 	return 0;
 }
 
+void wf_status_in(const struct weft_port *p, const struct wf_incoming *in, struct weft_status *ret_st)
+{
+	ret_st->err = 0;
+	ret_st->flags = in->flags & WF_MSG_SHARED ? WEFT_ST_SHARED : 0;
+	ret_st->from = in->src;
+	ret_st->tag = p->proto ? 0 : in->tag;
+	ret_st->len = in->len;
+	ret_st->index = in->index;
+	ret_st->lost = 0;
+	ret_st->buf = NULL;
+	ret_st->reserved = 0;
+}
+
 int wf_deliver_cell(struct weft_port *p, struct wf_incoming *in, const struct wf_target *t)
 {
 	struct weft_status *st = t->st;
@@ -165,17 +178,8 @@ int wf_deliver_cell(struct weft_port *p, struct wf_incoming *in, const struct wf
 		return r;
 	if (wf_unlikely(t->head_out && p->proto))
 		memcpy(t->head_out, in->head, p->proto->head_len);
-	if (st) {
-		st->err = 0;
-		st->flags = in->flags & WF_MSG_SHARED ? WEFT_ST_SHARED : 0;
-		st->from = in->src;
-		st->tag = p->proto ? 0 : in->tag;
-		st->len = in->len;
-		st->index = in->index;
-		st->lost = 0;
-		st->buf = NULL;
-		st->reserved = 0;
-	}
+	if (st)
+		wf_status_in(p, in, st);
 	if (wf_likely(in->kind == WF_INLINE || in->kind == WF_ARENA))
 		return deliver_bytes(p, in->payload, in->len, t);
 	if (in->flags & WF_MSG_CHARGED)
@@ -361,8 +365,10 @@ bool wf_drop_arrival_locked(struct weft_port *p, struct wf_arrival *a)
 	size_t n;
 
 	if (a->flags & WF_MSG_SENDS) {
+		bool done = a->flags & WF_MSG_TICKET && wf_of(a, struct weft_req, a)->far->written;     /* its sender is, and is not told otherwise */
+
 		wf_end_send_locked(wf_of(a, struct weft_req, a), weft_fail(-ECONNRESET, "the port was closed"));
-		return false;
+		return done;
 	}
 	n = wf_record_size(rec);
 	if (a->kind != WF_INLINE) {

@@ -40,6 +40,9 @@ int wf_incoming_land(struct wf_incoming *in);
 /* What @rd's next cell @c says; @foreign: with a header of a foreign protocol. 0; -EBADMSG: nonsense from another process, to be skipped; 1: no message, and done with. */
 int wf_cell_read(struct wf_reader *rd, const struct wf_cell *c, bool foreign, struct wf_incoming *in);
 
+/* What @in says of itself, as wf_status_of. */
+void wf_status_in(const struct weft_port *p, const struct wf_incoming *in, struct weft_status *ret_st);
+
 /* [inside] Done with the cell. */
 static inline void wf_cell_done(struct wf_reader *rd, const struct wf_incoming *in)
 {

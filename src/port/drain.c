@@ -587,6 +587,25 @@ static int take_cell_locked(struct weft_port *p, struct wf_reader *rd, struct wf
 	return r;
 }
 
+bool wf_board_locked(struct weft_port *p, const void *want, const struct wf_target *t, struct wf_far *f)
+{
+	struct wf_incoming in;
+	struct wf_reader *rd;
+	struct wf_cell *c;
+
+	if (p->proto || p->native.wants || p->native.arrivals || wf_ring_spilled(&p->ring))
+		return false;
+	c = wf_port_next_locked(p, &rd);
+	if (!c || !rd->starved || *(const volatile uint16_t *)&c->kind != WF_FAR || wf_cell_read(rd, c, false, &in) < 0 || in.kind != WF_FAR ||
+	    !wf_matches(want, in.src, in.tag) || !wf_fits(t, in.len) || !wf_far_board_locked(p, &in, f))
+		return false;
+	wf_user_acquires(&p->ring);
+	if (t->st)
+		wf_status_in(p, &in, t->st);
+	wf_cell_done(rd, &in);
+	return true;
+}
+
 /* What a receive does first: the unexpected queue, then the mailbox cell by cell. As long as nothing is posted a
  * cell is compared with the receive itself, and no queue is touched. */
 int wf_take_locked(struct weft_port *p, const void *want, const struct wf_target *t, struct wf_work *work,

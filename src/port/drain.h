@@ -47,6 +47,10 @@ void wf_work_do(struct weft_port *p, struct wf_work *work);
 int wf_take_locked(struct weft_port *p, const void *want, const struct wf_target *t, struct wf_work *work,
 		   struct weft_req **ret_send);
 
+/* The same of a message that its sender is writing (train.h), if it is the next and @want is for it: @f's, to be fetched by wf_far_ride when the lock is free. */
+struct wf_far;
+bool wf_board_locked(struct weft_port *p, const void *want, const struct wf_target *t, struct wf_far *f);
+
 /* A message taken out of matching (matched probe), or an arrival, goes to @t. As wf_take_locked. */
 int wf_take_arrival_locked(struct weft_port *p, struct wf_arrival *a, const struct wf_target *t, struct weft_req **ret_send);
 

@@ -44,6 +44,8 @@ int wf_cell_read_far(struct wf_reader *rd, const unsigned char *body, size_t roo
 		in->payload = body + sizeof(in->far);
 		if (in->far.with && in->far.with < WF_WITH_PIPE && (in->far.with != in->len || in->far.with > room - sizeof(in->far)))
 			return wf_inway_nonsense(w);
+		if (in->far.waits & WF_A_WRITTEN && (in->far.with != WF_WITH_PIPE || in->far.waits != WF_A_WRITTEN || !in->len || in->len > WF_WRITTEN_MOST))
+			return wf_inway_nonsense(w);
 		return in->len <= PTRDIFF_MAX ? 0 : wf_inway_nonsense(w);
 	case WF_GROWN:
 		wf_inway_grown(w, body);
@@ -131,7 +133,9 @@ static void count_out_locked(struct weft_port *p, struct wf_inway *w)
 
 struct weft_req *wf_far_send(struct weft_port *p, struct wf_incoming *in)
 {
-	struct wf_ticket *t = wf_f_place_map((uint32_t)(in->src >> 32), &in->far.ticket, sizeof(*t));
+	uint32_t process = (uint32_t)(in->src >> 32);
+	bool written = in->far.waits & WF_A_WRITTEN;
+	struct wf_ticket *t = written ? NULL : wf_f_place_map(process, &in->far.ticket, sizeof(*t));
 	struct wf_far *f = far_get();
 	struct weft_req *r = f ? wf_req_new(WF_SEND) : NULL;
 
@@ -143,7 +147,7 @@ struct weft_req *wf_far_send(struct weft_port *p, struct wf_incoming *in)
 		goto undo;
 	}
 	f->send = r;
-	f->peer = wf_peer_at((uint32_t)(in->src >> 32));
+	f->peer = wf_peer_at(process);
 	f->ticket = t;                  /* NULL: nonsense; claiming it fails */
 	f->serial = in->far.serial;
 	f->piped = false;
@@ -152,6 +156,8 @@ struct weft_req *wf_far_send(struct weft_port *p, struct wf_incoming *in)
 		memcpy(&f->said, in->payload, sizeof(f->said));
 	else
 		memset(&f->said, 0, sizeof(f->said));
+	f->written = written ? wf_f_place_map(process, &f->said.head, sizeof(*f->written)) : NULL;
+	f->len = in->len;
 	r->far = f;
 	r->detached = true;
 	r->flags = WEFT_SYNC;           /* not to be copied before it is wanted */
@@ -178,6 +184,8 @@ void wf_far_wake(struct wf_far *f)
 {
 	uint32_t name;
 
+	if (!f->ticket)
+		return;
 	if (f->peer->strong)
 		wf_fence_slow();                                                /* F1 */
 	else
@@ -192,6 +200,8 @@ bool wf_far_claim(struct weft_req *send)
 	struct wf_far *f = send->far;
 	uint64_t open = wf_ticket_word(f->serial, WF_T_OPEN, 0);
 
+	if (f->written)
+		return true;            /* its sender cannot take it back */
 	/* acq_rel: K1. */
 	if (!f->ticket || !atomic_compare_exchange_strong_explicit(&f->ticket->word, &open, wf_ticket_word(f->serial, WF_T_TAKEN, 0),
 								   memory_order_acq_rel, memory_order_relaxed))
@@ -207,13 +217,16 @@ bool wf_far_offered(struct weft_req *send)
 
 	if (!(send->a.flags & WF_MSG_TICKET))
 		return true;
-	return f->ticket && atomic_load_explicit(&f->ticket->word, memory_order_acquire) == wf_ticket_word(f->serial, WF_T_OPEN, 0);   /* K1 */
+	return f->written ||
+	       (f->ticket && atomic_load_explicit(&f->ticket->word, memory_order_acquire) == wf_ticket_word(f->serial, WF_T_OPEN, 0));  /* K1 */
 }
 
 void wf_far_unclaim(struct weft_req *send)
 {
 	struct wf_far *f = send->far;
 
+	if (!f->ticket)
+		return;
 	atomic_store_explicit(&f->ticket->word, wf_ticket_word(f->serial, WF_T_OPEN, 0), memory_order_release);        /* K1 */
 	wf_far_wake(f);                 /* it may have wanted to take it back meanwhile */
 }
@@ -238,12 +251,20 @@ uint64_t wf_far_taken(const struct wf_far *f)
 	return wf_ticket_word(f->serial, f->piped ? WF_T_PIPED : WF_T_TAKEN, 0);
 }
 
+void wf_far_emptied(struct wf_far *f)
+{
+	atomic_store_explicit(&f->written->reader, 0, memory_order_relaxed);
+	atomic_store_explicit(&f->written->read, f->said.base + wf_pieces_of(f->len), memory_order_release);      /* K4 */
+}
+
 void wf_far_answer(struct weft_req *send, int err)
 {
 	struct wf_far *f = send->far;
 	uint64_t open = wf_ticket_word(f->serial, WF_T_OPEN, 0), taken = wf_far_taken(f);
 	uint64_t answer = wf_ticket_word(f->serial, err < 0 ? WF_T_REFUSED : WF_T_DONE, err < 0 ? err : 0);
 
+	if (f->written)
+		wf_far_emptied(f);
 	/* By CAS: it may have been taken back, and its ticket be another's by now. acq_rel: K1. */
 	if (f->ticket && (atomic_compare_exchange_strong_explicit(&f->ticket->word, &taken, answer, memory_order_acq_rel,
 								  memory_order_relaxed) ||
@@ -276,7 +297,7 @@ bool wf_far_whole(struct weft_req *send)
 		return true;
 	if (!wf_far_pipe(f, &at))
 		return false;
-	n = send->a.len / WF_CHUNK + (send->a.len % WF_CHUNK != 0);
+	n = f->written ? wf_pieces_of(send->a.len) : send->a.len / WF_CHUNK + (send->a.len % WF_CHUNK != 0);
 	if (n > WF_CHUNKS)
 		return false;
 	pipe = wf_f_place_map(f->peer->process, &at.head, sizeof(*pipe));

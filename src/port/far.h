@@ -45,6 +45,10 @@ void wf_far_answer(struct weft_req *send, int err);     /* its end, by wf_req_en
 /* [no lock] Fetches a claimed one, waiting as long as its sender takes: as wf_copy_memory; -ECONNRESET: the sender died. */
 int wf_far_pull(struct weft_port *p, struct weft_req *send, const struct wf_target *t);
 
+/* [inside] What @in tells of, sent as train.h says, is @f's from now on, for a thread that fetches it at once: no request stands for it. False: it is not such, or nonsense. */
+bool wf_far_board_locked(struct weft_port *p, const struct wf_incoming *in, struct wf_far *f);
+int wf_far_ride(struct weft_port *p, struct wf_far *f, const struct wf_target *t);     /* [no lock] as wf_far_pull */
+
 /* [no lock] Fetches r->partner for the posted @r, which ends when all is there. */
 void wf_far_start(struct weft_port *p, struct weft_req *r);
 void wf_far_step(struct weft_req *r);                   /* [any, no lock] what can be done for receive @r now */
@@ -73,10 +77,11 @@ struct wf_far {
 	/* set when it is made, then constant */
 	struct weft_req *send;
 	struct wf_peer *peer;
-	struct wf_ticket *ticket;
+	struct wf_ticket *ticket;       /* NULL: none, or nonsense */
 	struct weft_port *at;           /* that counts it */
 	struct wf_inway *by;
 	bool offer;                     /* asked for; if nobody takes it at once it stays with its sender */
+	struct wf_pipe_head *written;   /* it has no ticket but this pipe, and its sender is done with it (train.h); else NULL */
 	uint32_t serial;
 	/* set when it is taken */
 	struct weft_port *port;
@@ -101,6 +106,7 @@ struct wf_far {
 	int err;
 };
 
+void wf_far_emptied(struct wf_far *f);                                  /* of one without a ticket: its pipe is its sender's again */
 void wf_far_wake(struct wf_far *f);                                     /* its sender, if that sleeps for the ticket */
 bool wf_far_pipe(struct wf_far *f, struct wf_pipe_place *ret_at);       /* where the pipe is, as far as the sender has said */
 uint64_t wf_far_taken(const struct wf_far *f);                          /* what the ticket's word says while we have it */

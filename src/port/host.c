@@ -17,6 +17,7 @@
 #include "port/seek.h"
 #include "port/table.h"
 #include "port/tell.h"
+#include "port/train.h"
 
 #define TRY_EVERY (10 * WEFT_MS)
 #define TRIES 100
@@ -235,10 +236,11 @@ void wf_host_settled(uint32_t process)
 /* Both ends of what is under way say again what they have said, if a stray write has changed it: ticket.h. */
 static void insist(void)
 {
-	if ((!wf_pushes_active() && !wf_fars_active()) || wf_now() < next_insist)
+	if (wf_now() < next_insist)
 		return;
 	next_insist = weft_in(INSIST_EVERY);
 	wf_pushes_insist();
+	wf_trains_insist();
 	wf_fars_insist();
 }
 
@@ -318,6 +320,7 @@ void wf_host_dead(uint32_t process)
 	wf_peer_set_dead(process);
 	wf_ways_end(process, -ECONNRESET);
 	wf_pushes_dead(process);
+	wf_trains_dead(process);
 	wf_fars_dead(process);
 	wf_tickets_dead(process);
 	wf_pipes_dead(process);

@@ -318,7 +318,8 @@ static void lose(struct wf_inway *w, const struct wf_cell *c, weft_id by)
 			send = wf_far_send(NULL, &in);
 			if (send)
 				wf_end_send_locked(send, -ECONNRESET);
-		} else {
+		}
+		if (in.kind != WF_FAR || in.far.waits & WF_A_WRITTEN) {
 			if (in.kind == WF_FLOWN)
 				wf_buf_refuse(w->peer->process, &in.flight);
 			wf_gone_lost();

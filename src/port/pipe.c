@@ -73,6 +73,23 @@ void wf_pipe_put_locked(struct wf_pipe *p, uint32_t process, bool early)
 	free_pipes[process] = p;
 }
 
+struct wf_pipe *wf_pipe_keep_locked(void)
+{
+	struct wf_pipe *p = free_pipes[0];
+
+	if (p)
+		free_pipes[0] = p->next;
+	return p ? p : pipe_new();
+}
+
+void wf_pipe_drop_locked(struct wf_pipe *p)
+{
+	atomic_store_explicit(&p->head->read, p->written, memory_order_relaxed);        /* as above */
+	p->read = p->written;
+	p->next = free_pipes[0];
+	free_pipes[0] = p;
+}
+
 void wf_pipes_dead(uint32_t process)
 {
 	struct wf_pipe *p;

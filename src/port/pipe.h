@@ -23,6 +23,8 @@ struct wf_pipe {
  * comes back. @early of put: got for one that was not taken. */
 struct wf_pipe *wf_pipe_get_locked(uint32_t process, bool taken, bool *ret_never);
 void wf_pipe_put_locked(struct wf_pipe *p, uint32_t process, bool early);
+struct wf_pipe *wf_pipe_keep_locked(void);      /* [wf_user_lock] one to be kept for a process (train.h), not counted; NULL: no memory. drop: that one is dead */
+void wf_pipe_drop_locked(struct wf_pipe *p);
 void wf_pipes_dead(uint32_t process);           /* [no lock] nobody there writes any more: its pipes serve for others */
 
 /* What the receiver is to be told: where it is, and the number of the message's first chunk. */

@@ -24,12 +24,20 @@ static int take(struct weft_port *p, const void *want, const struct wf_target *t
 {
 	struct wf_work work = { NULL };
 	struct weft_req *send;
-	int r;
+	struct wf_far f;
+	bool rides = false;
+	int r = 0;
 
 	wf_port_enter(p);
-	r = wf_unlikely(p->closing) ? weft_fail(-ECANCELED, "the port is being closed")
-				    : wf_take_locked(p, want, t, &work, &send);
+	if (wf_unlikely(p->closing))
+		r = weft_fail(-ECANCELED, "the port is being closed");
+	else if (!(rides = wf_board_locked(p, want, t, &f)))
+		r = wf_take_locked(p, want, t, &work, &send);
 	wf_port_leave(p);
+	if (rides) {
+		r = wf_far_ride(p, &f, t);
+		return r < 0 ? r : 1;
+	}
 	if (work.copies)
 		wf_work_do(p, &work);
 	if (r == 1 && send) {

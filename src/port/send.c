@@ -10,6 +10,7 @@
 #include "port/op.h"
 #include "port/open.h"
 #include "port/outgoing.h"
+#include "port/train.h"
 #include "port/wait.h"
 
 /* Nobody sleeps there who would see the announcement: if a receive is posted, match it ourselves. */
@@ -89,7 +90,11 @@ static bool send_hot_far(weft_id to, uint64_t tag, const void *data, size_t len)
 	uint16_t who;
 	struct wf_way *w = wf_way_cached(to, &who);
 
-	if (!w || !(send_short(w, who, wf_self.id, WEFT_NOBODY, tag, data, len) || send_by(w, who, wf_self.id, WEFT_NOBODY, tag, data, len)))
+	if (wf_unlikely(!w))
+		return false;
+	if (wf_unlikely(len > WF_ARENA_MOST) ? !wf_train_send(w, who, wf_self.id, WEFT_NOBODY, tag, data, len) :
+					       !send_short(w, who, wf_self.id, WEFT_NOBODY, tag, data, len) &&
+						       !send_by(w, who, wf_self.id, WEFT_NOBODY, tag, data, len))
 		return false;
 	wf_count_sent(wf_self.port, len);
 	return true;
@@ -106,6 +111,13 @@ static __attribute__((noinline)) bool send_hot_abroad_at(struct weft_port *from,
 	return id && !(id & WF_MEMBER_GONE) && wf_abroad(id) && wf_hosts->brisk(from, id, tag, data, len);
 }
 
+static bool send_far_at(struct wf_way *w, uint16_t who, struct weft_port *from, uint64_t tag, const void *data, size_t len)
+{
+	weft_id id = atomic_load_explicit(&from->id, memory_order_relaxed);
+
+	return send_by(w, who, id, from->index, tag, data, len) || (len > WF_ARENA_MOST && wf_train_send(w, who, id, from->index, tag, data, len));
+}
+
 /* From a context's port to a member of it in another process, or of another host. */
 static __attribute__((noinline)) bool send_warm_at(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len)
 {
@@ -116,7 +128,7 @@ static __attribute__((noinline)) bool send_warm_at(struct weft_port *from, weft_
 		return false;
 	w = wf_way_cached_at(from, to, &who);
 	if (wf_unlikely(!w) ? !wf_hosts || !send_hot_abroad_at(from, to, tag, data, len) :
-			      !send_by(w, who, atomic_load_explicit(&from->id, memory_order_relaxed), from->index, tag, data, len))
+			      !send_far_at(w, who, from, tag, data, len))
 		return false;
 	wf_count_sent(from, len);
 	return true;

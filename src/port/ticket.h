@@ -47,7 +47,8 @@ enum { WF_READY_PIPE = 1, WF_READY_FLIGHT, WF_READY_NEVER /* taken, and its send
 /* Where the bytes are, and the number of the message's first chunk. */
 struct wf_pipe_place {
 	struct wf_f_place head, data;
-	uint32_t base, reserved;
+	uint32_t base;
+	uint32_t start;                 /* of a message without a ticket: the byte of the pipe's where it begins */
 };
 
 /* Where the message itself is, in a segment of its sender's. */
@@ -70,6 +71,7 @@ struct wf_ticket {
 
 struct wf_pipe_head {
 	_Alignas(WF_PAIR) _Atomic uint32_t read;        /* receiver: chunks emptied so far */
+	_Atomic uint32_t reader;                        /* of what has no ticket: who is to be woken */
 	struct {
 		_Alignas(4 * WF_LINE) _Atomic uint32_t seq;     /* number + 1 when filled; apart, or the reader's core asks for the next ahead */
 	} chunk[WF_CHUNKS];
@@ -78,7 +80,12 @@ struct wf_pipe_head {
 #define WF_WITH_BUFFER UINT32_MAX               /* a buffer, handed over when the message was taken */
 #define WF_WITH_PIPE (UINT32_MAX - 1)           /* the pipe is there already */
 
-enum { WF_A_WAITS = 1 /* its sender is to be woken when it is over, or chunks are free */, WF_A_OFFER = 2 /* out of a backlog, as asked for (seek.h) */ };
+enum {
+	WF_A_WAITS = 1,                                 /* its sender is to be woken when it is over, or chunks are free */
+	WF_A_OFFER = 2,                                 /* out of a backlog, as asked for (seek.h) */
+	WF_A_WRITTEN = 4                                /* with a pipe and without a ticket: its sender is done with it (train.h) */
+};
+#define WF_WRITTEN_MOST ((size_t)128 << 10)             /* bytes of such a one */
 
 /* What a cell of kind WF_FAR carries, before the payload if that is short. */
 struct wf_announcement {
@@ -87,6 +94,30 @@ struct wf_announcement {
 	uint64_t len;
 	uint32_t waits, reserved;                       /* WF_A_* */
 };                                                      /* behind it: the payload; a struct wf_pipe_place; or, of an offer, what was asked for */
+
+/* The chunks of a message that has no ticket: its bytes lie one after another, behind those of the one before or at the pipe's beginning, and each piece has a chunk's seq. Its receiver is there
+ * soon and follows closely, so they are of 8 KiB (with 4 he looks at a seq before it is written, which delays that; with 16 he waits for the first), the first a little shorter.
+ * Which piece byte @at is in, how many bytes one has that begins at @at, and how many pieces a message has. */
+#define WF_PIECE ((size_t)8 << 10)
+
+static inline uint32_t wf_piece_number(size_t at)
+{
+	size_t i = (at + WF_PIECE / 4) / WF_PIECE;
+
+	return i < WF_CHUNKS ? (uint32_t)i : WF_CHUNKS - 1;
+}
+
+static inline size_t wf_piece_bytes(size_t at)
+{
+	uint32_t i = wf_piece_number(at);
+
+	return (i < WF_CHUNKS - 1 ? (i + 1) * WF_PIECE - WF_PIECE / 4 : WF_WRITTEN_MOST) - at;
+}
+
+static inline uint32_t wf_pieces_of(size_t len)
+{
+	return wf_piece_number(len - 1) + 1;
+}
 
 static inline uint64_t wf_ticket_word(uint32_t serial, uint32_t state, int err)
 {

@@ -58,7 +58,7 @@ struct lost {
 };
 
 /* [wf_ways_lock] What the dead reader of @w did not say to have read; it says so before it sleeps (wait.c), else every 16th time (wf_ring_advance).
- * Announced ones are not among it: push.c knows of each what became of it. */
+ * Announced ones are not among it: push.c and train.c know of each what became of it. */
 static uint32_t unread_locked(const struct wf_way *w, struct lost *ret)
 {
 	uint32_t end = (uint32_t)atomic_load_explicit(&w->tail, memory_order_relaxed), n = 0;

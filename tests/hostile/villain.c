@@ -105,7 +105,7 @@ static void forge_cell(void)
 	uint16_t who;
 	struct wf_way *w = way_to_honest(&who);
 	struct wf_announcement a = { .ticket = some_place(), .serial = (uint32_t)nasty(), .len = nasty(),
-				     .waits = (uint32_t)any() % 2 };
+				     .waits = (uint32_t)any() % 8 };
 	struct wf_flight f = some_flight();
 	struct wf_claimed c;
 

@@ -10,14 +10,15 @@ enum { FIRST, SECOND, VICTIM, ACTORS }; /* ranks */
 
 /* The operation that is swept, at the victim; FIRST is its other end, SECOND where a buffer is forwarded to. "listener" is what
  * weft's own thread does when the first message of another process comes, up to a callback. "shared": large memory that lies in a buffer, and is read
- * there by who receives it. */
+ * there by who receives it. "large" goes by a train, "announced" is as large and has a ticket. */
 #define SWEEP_ACTS(ACT)                                                                            \
 	ACT(small_send) ACT(medium_send) ACT(large_send) ACT(sync_send) ACT(buffer_send)           \
 	ACT(forward) ACT(put) ACT(lend) ACT(put_lent) ACT(full_mailbox) ACT(cancel)                \
 	ACT(small_receive) ACT(medium_receive) ACT(large_receive) ACT(buffer_receive)              \
 	ACT(sleeping_receive) ACT(question) ACT(port) ACT(thread) ACT(first_send)                  \
 	ACT(first_large_send) ACT(first_buffer_send) ACT(first_buffer) ACT(listener) ACT(init)      \
-	ACT(fini) ACT(shared_send) ACT(first_shared_send) ACT(shared_receive) ACT(shared_cancel)
+	ACT(fini) ACT(shared_send) ACT(first_shared_send) ACT(shared_receive) ACT(shared_cancel)    \
+	ACT(announced_send) ACT(announced_receive)
 
 enum sweep_act {
 #define ACT(name) ACT_##name,

@@ -274,6 +274,7 @@ static void set_first(void)
 		break;
 	case ACT_large_send:
 	case ACT_first_large_send:
+	case ACT_announced_send:
 		post_receive(NULL, victim, LARGE, 0);
 		break;
 	case ACT_shared_send:
@@ -306,6 +307,9 @@ static void set_first(void)
 		break;
 	case ACT_large_receive:
 		post_send(LARGE, 0);
+		break;
+	case ACT_announced_receive:
+		post_send(LARGE, WEFT_SYNC);            /* not by a train */
 		break;
 	case ACT_shared_receive:
 		send_shared();

@@ -92,6 +92,7 @@ void victim_set(void)
 		break;
 	case ACT_small_receive:
 	case ACT_large_receive:
+	case ACT_announced_receive:
 	case ACT_shared_receive:
 	case ACT_buffer_receive:
 	case ACT_first_buffer:
@@ -111,6 +112,7 @@ void victim_set(void)
 /* Between the marks. Nothing but weft, so that what is stepped through is weft. */
 static int act(weft_time until, struct weft_status *ret_st)
 {
+	struct iovec whole = { bytes, LARGE };          /* in pieces: not by a train */
 	struct weft_req *req = NULL;
 	int r = 0;
 
@@ -128,6 +130,9 @@ static int act(weft_time until, struct weft_status *ret_st)
 	case ACT_sync_send:
 		r = weft_send_post(NULL, WEFT(op, .peer = other, .tag = TAG, .data = bytes, .len = SMALL, .flags = WEFT_SYNC), &req);
 		return r < 0 ? r : weft_req_wait(&req, until, NULL);
+	case ACT_announced_send:
+		r = weft_send_post(NULL, WEFT(op, .peer = other, .tag = TAG, .iov = &whole, .niov = 1), &req);
+		return r ? (r < 0 ? r : 0) : weft_req_wait(&req, until, NULL);
 	case ACT_buffer_send:
 	case ACT_first_buffer_send:
 		return weft_buf_send(NULL, other, TAG, kept[0], until);
@@ -158,6 +163,7 @@ static int act(weft_time until, struct weft_status *ret_st)
 	case ACT_small_receive:
 	case ACT_medium_receive:
 	case ACT_large_receive:
+	case ACT_announced_receive:
 	case ACT_shared_receive:
 		return weft_recv(NULL, other, TAG, room, sizeof(room), until, ret_st);
 	case ACT_buffer_receive:
@@ -211,6 +217,7 @@ static void look(int r, const struct weft_status *st)
 		CHECK_BYTES(room, st->len, MEDIUM, now.round);
 		break;
 	case ACT_large_receive:
+	case ACT_announced_receive:
 	case ACT_shared_receive:
 		CHECK_BYTES(room, st->len, now.act == ACT_shared_receive ? SHARED : LARGE, now.round);
 		break;
