@@ -20,6 +20,8 @@ static void help(struct weft_port *to)
 		wf_port_help(to);
 }
 
+#define WANT_MOST 1024                  /* bytes */
+
 /* What does not lie in the cell's first line, before anything is written to that. Its reader looks at that line all the time: after a store into it
  * the line is fetched away, and if the stores to the others had still to be waited for, that of seq must fetch it back. x86-64 shows stores in
  * their order: 64 bytes took 2.0 of the raw ring with the first line written first, 1.25 so. */
@@ -30,6 +32,15 @@ static inline void fill_apart(const struct wf_claimed *at, const void *data, siz
 	else
 		memcpy(at->cell->body + WF_BODY_NEAR, (const char *)data + WF_BODY_NEAR, len - WF_BODY_NEAR);
 	atomic_signal_fence(memory_order_seq_cst);      /* for the compiler: nothing depends on it but time */
+}
+
+/* Where the next message's bytes will lie, if it is as long: its reader had those lines last, and a store has to wait for them. */
+static inline void want_next(const char *bytes, size_t len)
+{
+	size_t n = len < WANT_MOST ? len : WANT_MOST;
+
+	for (size_t at = (len + WF_GRAIN - 1) & ~(size_t)(WF_GRAIN - 1), end = at + n; at < end; at += WF_LINE)
+		wf_want_line(bytes + at);
 }
 
 /* Into the mailbox of another process, by a way that this thread has used before. */
@@ -59,6 +70,8 @@ static inline __attribute__((always_inline)) bool send_by(struct wf_way *w, uint
 	else if (len <= WF_BODY)
 		memcpy(at.cell->body, data, WF_BODY_NEAR);
 	wf_way_publish(w, &at);
+	if (len > WF_BODY)
+		want_next(at.bytes, len);
 	return true;
 }
 
