@@ -141,8 +141,7 @@ static int ledger_map_locked(uint32_t process, struct wf_ledger **ret_ledger)
 		free(l);
 		return cannot_map(process, WF_SEGMENT_LEDGER);
 	}
-	l->head = mem;
-	l->entry = (struct wf_entry *)(void *)((char *)mem + WF_LEDGER_HEADER);
+	wf_ledger_at(l, mem);
 	atomic_store_explicit(&m->ledger, l, memory_order_release);                     /* A1 */
 	*ret_ledger = l;
 	return 0;

@@ -4,7 +4,7 @@
  * those that hold one big buffer each. A chunk's memfd is its 32 MiB of data and, behind them, the chunk's entries:
  * the shared words of each of its buffers, mapped apart.
  *
- *   (process, segment) --+-- ledger  head of the return list, entries of lendings and of big buffers
+ *   (process, segment) --+-- ledger  head of the return list, entries of lendings and of big buffers, strips
  *                        +-- chunk   data 32 MiB, handles (private), entries
  *                        +-- big     data (one's own are found by their entry in the ledger)
  *

@@ -171,9 +171,7 @@ static inline int buf_drop(struct wf_buf *b)
 	if (wf_class_in_chunk(b->class - (unsigned)WF_CLASS_FAR)) {             /* E1 by W2: what is pushed is released */
 		wf_user_acquires(b);
 		wf_user_releases(b);
-		if (wf_likely(wf_buf_joins(b)))
-			wf_far_left(b);
-		else
+		if (wf_unlikely(!wf_buf_joins(b)))
 			wf_share_return(b);
 		return 0;
 	}

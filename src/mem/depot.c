@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/atomic.h"
 #include "mem/share.h"
 
 struct depot {
@@ -19,7 +20,7 @@ struct depot {
 	unsigned nloose;
 	_Atomic size_t nfree;           /* written under lock, read by anyone */
 	struct wf_depot_kind kind;      /* set at setup, then constant */
-	atomic_bool ready;
+	_Atomic uint32_t ready;
 };
 
 _Thread_local struct wf_cache *wf_cache;
@@ -52,7 +53,7 @@ int wf_depot_setup(int which, const struct wf_depot_kind *kind)
 	if (r < 0)
 		goto out;
 	d->kind = *kind;
-	atomic_store_explicit(&d->ready, true, memory_order_release);   /* R1: key, lock and kind */
+	atomic_store_explicit(&d->ready, 1, memory_order_release);   /* R1: key, lock and kind */
 out:
 	pthread_mutex_unlock(&setup_lock);
 	return r;
@@ -266,7 +267,7 @@ int wf_depot_get_slow(int which, struct wf_link **ret_link)
 	struct wf_mag *m;
 	int n;
 
-	if (!atomic_load_explicit(&d->ready, memory_order_acquire))     /* R1 */
+	if (!wf_acquire32(&d->ready))           /* R1 */
 		return -ENOTCONN;
 	if (wf_depot_take(which, ret_link))
 		return 0;

@@ -47,23 +47,20 @@ struct wf_mag {                         /* its thread only */
 	unsigned batch;                 /* 0: this thread may not keep any (more) of these */
 };
 
-enum { WF_CHAINS = 4, WF_SLIP = 6 };
+enum { WF_CHAINS = 4, WF_BRIEFS = 15 };
 
 struct wf_chain {                       /* buffers of one other process on their way home, its thread only (home.c) */
 	uint32_t maker;
-	unsigned links;                 /* how many of them have a link of their own, that is a line; 0: there are none */
+	unsigned briefs;                /* how many of them have a brief link, and will be a line of the strip */
+	uint32_t brief[WF_BRIEFS];
+	unsigned links;                 /* how many have one of their own, and will be on the return list */
 	uint64_t first;
 	struct wf_entry *last;
-	struct wf_entry *wide;          /* that of a wide one among those, on whose slip others will stand; NULL: none */
-	unsigned brief;                 /* how many will */
-	uint32_t slip[WF_SLIP];
 };
-
 
 struct wf_cache {
 	struct wf_mag mag[WF_DEPOTS];
 	struct wf_chain chain[WF_CHAINS];
-	unsigned chained;               /* chains that are not empty */
 	uintptr_t area;                 /* handles that were asked for last lie from here on; what was one stays one (space.h) */
 	size_t area_bytes;
 	uint64_t landed;                /* the chunk that was landed in last: its maker and, above, its segment */
@@ -123,6 +120,24 @@ static inline void wf_depot_put(int which, struct wf_link *l)
 	l->next = c->mag[which].top;
 	c->mag[which].top = l;
 	c->mag[which].n++;
+}
+
+/* [any] @n that are linked by next, from @first to @last. */
+static inline void wf_depot_put_list(int which, struct wf_link *first, struct wf_link *last, unsigned n)
+{
+	struct wf_cache *c = wf_cache;
+	struct wf_link *next;
+
+	if (wf_likely(c && c->mag[which].n + n <= c->mag[which].batch)) {
+		last->next = c->mag[which].top;
+		c->mag[which].top = first;
+		c->mag[which].n += n;
+		return;
+	}
+	for (; n > 0; n--, first = next) {
+		next = first->next;
+		wf_depot_put(which, first);
+	}
 }
 
 #endif

@@ -1,50 +1,61 @@
-/* home.c - buffers on their way home: chains, the return list, and what the dead had. See share.h.
+/* home.c - buffers on their way home: chains, the return list, strips, and what the dead had. See share.h.
  *
- *   holder   chain of this thread, per maker     o-o-o      (up to 7, private but for the entries' next)
- *   maker    head in his ledger --> entry --> entry --> ...   links, through the entries' next
- *                                   slip                      beside the link of a wide one: up to 6 others
+ *   holder   chain of this thread, per maker     brief links, up to 15; and  o-o-o  up to 7 entries (private but for their next)
+ *   maker    a strip for each holder (strip.h)   line, line, ...             15 brief links each
+ *            head in his ledger --> entry --> entry --> ...                  links, through the entries' next
+ *                                   slip                                     beside the link of a wide one: up to 6 others
  *
- * Shape   A stack that anybody pushes whole chains onto (one CAS) and whose maker takes it whole (one exchange): no
+ * Shape   What its holder got straight from its maker goes by strip: one line is written there and read here for 15 of them, and the maker looks at nothing else that
+ *         is shared. It takes home what its private word says is AWAY to that very holder, and leaves the entry alone: it says 0, as nobody but who gives a buffer on
+ *         writes there. A holder that returns by strip what it has given on lies, as one does that returns it by the list at that time, and the word
+ *         that then stands in the entry of the next life he could have written there at any time: it can delay the return after the next holder's death.
+ *         Everything else goes by the list: what was given on, whose entry has to be cleared; what is smaller than a line's worth, or large; views; and what finds no strip or no room.
+ * List    A stack that anybody pushes whole chains onto (one CAS) and whose maker takes it whole (one exchange): no
  *         node is ever taken singly, so an old head that comes back means the same list or one whose next is written
  *         anew before the CAS. The maker follows links only into his own entries, and takes home only what his
  *         private words say is away. Who runs short takes a few home and leaves the rest of what was taken off the list for the next time (rest).
  *         What others may have written can make a walk end early, never long: it ends
  *         after STRANGE_MOST links that led to nothing.
- * Slip    Each line that a holder writes has to be fetched by the maker, one after another where a link is read out of the last: that cost more than all else
- *         on the way. So of the wide ones in a chain only one has its line written: the others stand in it, by brief links. A slip is written whole
- *         whenever its buffer is linked, before the push (W2): the maker never reads an old one.
- * Death   A chain, or a slip, that a dying process did not push is never read; what stood there is found by its words.
- *         A buffer that is away and HELD(dead), or was given to the dead and its word says 0, is taken back after the list
- *         was emptied: what he had pushed is then off the list. Walks and scans exclude one another by home_lock; otherwise a scan could take back what a
+ * Slip    Each line that a holder writes has to be fetched by the maker, one after another where a link is read out of the last. So of those with brief
+ *         links that must go by the list only one in seven has its line written: the others stand in it. A slip is written whole
+ *         whenever a wide buffer is linked, before the push (W2): the maker never reads an old one.
+ * Death   A chain, a slip, or a line of a strip that a dying process did not publish is never read; what stood there is found by its words.
+ *         A buffer that is away and HELD(dead), or was given to the dead and its word says 0, is taken back after the list and the strips
+ *         were emptied: what he had returned is then off them. Walks and scans exclude one another by home_lock; otherwise a scan could take back what a
  *         walk has yet to reach, and the walk take back its next life.
  * Word    Whatever the entry said, it says 0 before the buffer is in the pool: its next life begins with that.
  * Edges   W1  see share.c.
  *         W2  release CAS of head (each push reads the one before: a release sequence) -> acquire exchange: the
  *             entries' next, and all that holders did to the memory, before its next life.
+ *         W3  see strip.c: the same by strip.
  * Locks   home_lock; under it everything that a buffer's way into the pool takes.
- * Tested  tests/unit/test_share.c, tests/stress/stress_share.c.
+ * Tested  tests/unit/test_share.c, tests/unit/test_strip.c, tests/stress/stress_share.c.
  */
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
 
 #include "base/life.h"
+#include "base/lock.h"
 #include "mem/atlas.h"
 #include "mem/depot.h"
 #include "mem/ledger.h"
 #include "mem/pool.h"
 #include "mem/share.h"
+#include "mem/straight.h"
+#include "mem/strip.h"
 #include "mem/word.h"
 
-#define CHAIN_MOST (1 + WF_SLIP)
+#define SLIP 6                          /* brief links beside a link */
+#define CHAIN_MOST (1 + SLIP)
 #define STRANGE_MOST 64
 #define SOME (4 * CHAIN_MOST)           /* come home at a time: each has its line asked for while those before it go home */
+#define SOME_LINES 2                    /* of a strip, likewise */
 #define ASKS_PER_SCAN 256
 #define PUSH_TRIES 100000               /* only a maker who writes his head without end makes a push fail so often */
 
 enum { ALIVE, DEAD, SETTLED };
 
-static pthread_mutex_t home_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct wf_lock home_lock;
 static _Atomic uint8_t fate[WF_PROCESSES];
 static atomic_bool any_dead;
 static _Atomic uint64_t rest;           /* written under home_lock: of a list that was taken, the link where its walk goes on; 0: nowhere */
@@ -78,23 +89,57 @@ static void push(uint32_t maker, uint64_t first, struct wf_entry *last)
 	}
 }
 
-/* Who stands on the slip, in the line that has the link. All of it, as it may say something old. */
-static void slip_write(struct wf_chain *chain)
+/* Who stands on the slip of @wide, in the line that has the link. All of it, as it may say something old. */
+static void slip_write(struct wf_entry *wide, const uint32_t *brief, unsigned n)
 {
-	while (chain->brief < WF_SLIP)
-		chain->slip[chain->brief++] = 0;
-	for (int i = 0; i < WF_SLIP / 2; i++)           /* W2 publishes it */
-		atomic_store_explicit(&chain->wide[1 + i].next, (uint64_t)chain->slip[2 * i + 1] << 32 | chain->slip[2 * i], memory_order_relaxed);
+	for (unsigned i = 0; i < SLIP; i += 2) {
+		uint64_t two = (i < n ? brief[i] : 0) | (uint64_t)(i + 1 < n ? brief[i + 1] : 0) << 32;
+
+		atomic_store_explicit(&wide[1 + i / 2].next, two, memory_order_relaxed);        /* W2 publishes it */
+	}
 }
 
-static void chain_push(struct wf_cache *c, struct wf_chain *chain)
+/* By the list, seven to a line. */
+static void briefs_push(uint32_t maker, const uint32_t *brief, unsigned n)
 {
-	if (wf_likely(chain->wide))
-		slip_write(chain);
-	push(chain->maker, chain->first, chain->last);
-	c->chained--;
-	chain->links = chain->brief = 0;
-	chain->wide = NULL;
+	for (unsigned some; n > 0; n -= some, brief += some) {
+		uint32_t segment = *brief >> WF_BRIEF_BITS, index = *brief & ((1u << WF_BRIEF_BITS) - 1);
+		struct wf_entry *e = wf_space_entry(wf_atlas_chunk_mapped(maker, segment), WF_CLASS_WIDE, index);       /* mapped since it landed */
+
+		some = n < CHAIN_MOST ? n : CHAIN_MOST;
+		slip_write(e, brief + 1, some - 1);
+		push(maker, wf_link_to(segment, index), e);
+	}
+}
+
+static void briefs_home(uint32_t maker, uint32_t brief[WF_BRIEFS], unsigned n)
+{
+	for (unsigned i = n; i < WF_BRIEFS; i++)
+		brief[i] = 0;
+	if (wf_unlikely(!wf_strip_put(maker, brief)))
+		briefs_push(maker, brief, n);
+}
+
+static bool chain_any(const struct wf_chain *chain)
+{
+	return chain->links | chain->briefs;
+}
+
+static void chain_push(struct wf_chain *chain)
+{
+	if (chain->briefs)
+		briefs_home(chain->maker, chain->brief, chain->briefs);
+	if (chain->links)
+		push(chain->maker, chain->first, chain->last);
+	chain->links = chain->briefs = 0;
+}
+
+void wf_chain_full(struct wf_chain *chain)
+{
+	if (is_child())
+		chain->links = chain->briefs = 0;
+	else
+		chain_push(chain);
 }
 
 /* The chain for @maker's: his, or one that is empty, made so if need be. NULL: this thread may have none any more. */
@@ -106,90 +151,73 @@ static struct wf_chain *chain_for(uint32_t maker)
 	if (!c && !(c = wf_depot_cache()))
 		return NULL;
 	for (int i = 0; i < WF_CHAINS; i++) {
-		if (c->chain[i].links && c->chain[i].maker == maker)
+		if (chain_any(&c->chain[i]) && c->chain[i].maker == maker)
 			return &c->chain[i];
-		if (!c->chain[i].links && !empty)
+		if (!chain_any(&c->chain[i]) && !empty)
 			empty = &c->chain[i];
 	}
 	if (!empty) {
 		empty = &c->chain[maker % WF_CHAINS];
-		chain_push(c, empty);
+		chain_push(empty);
 	}
 	empty->maker = maker;
 	return empty;
 }
 
-/* The line of @e is to be here when its slip is written: its maker had it last. To aarch64 only a store says so; on x86-64 the next swap would wait for that. */
-static inline void slip_ahead(struct wf_entry *e)
+/* One more of @maker's, by the list. */
+static void link_home(uint32_t maker, struct wf_entry *entry, uint64_t link)
 {
-#if defined(__x86_64__)
-	wf_want_line(e);
-#else
-	atomic_store_explicit(&e[1].next, 0, memory_order_relaxed);
-#endif
-}
+	struct wf_chain *chain = chain_for(maker);
 
-/* One more in @chain, with a link of its own; @wide: on whose slip others may stand. */
-static void chain_link(struct wf_chain *chain, struct wf_entry *entry, uint64_t link, bool wide)
-{
-	if (!chain->links) {
-		wf_cache->chained++;
+	if (wf_unlikely(!chain)) {
+		push(maker, link, entry);
+		return;
+	}
+	if (!chain->links)
 		chain->last = entry;
-	} else {
+	else
 		atomic_store_explicit(&entry->next, chain->first, memory_order_relaxed);        /* W2 publishes it */
-	}
 	chain->first = link;
-	chain->links++;
-	if (wide) {
-		chain->wide = entry;
-		slip_ahead(entry);
+	if (++chain->links == CHAIN_MOST)
+		chain_push(chain);
+}
+
+/* And by strip. */
+static void brief_home(uint32_t maker, unsigned class, uint32_t brief)
+{
+	struct wf_chain *chain = chain_for(maker);
+
+	if (wf_unlikely(!chain)) {
+		uint32_t alone[WF_BRIEFS] = { brief };
+
+		briefs_home(maker, alone, 1);
+		return;
 	}
+	chain->brief[chain->briefs++] = brief;
+	if (chain->briefs >= wf_briefs_most(class))
+		chain_push(chain);
 }
 
-static void chain_grown(struct wf_chain *chain)
+void wf_share_send_home(const struct wf_chunk *c, unsigned class, uint32_t index, bool straight)
 {
-	if (chain->links + chain->brief == CHAIN_MOST)
-		chain_push(wf_cache, chain);
-}
-
-void wf_share_send_home(const struct wf_chunk *c, unsigned class, uint32_t index)
-{
-	bool wide = wf_class_wide(class);
-	struct wf_chain *chain;
 	struct wf_entry *entry;
 
 	if (is_child())
 		return;
-	chain = chain_for(c->process);
-	entry = wf_space_entry(c, class, index);
-	if (wf_unlikely(!chain)) {
-		struct wf_chain alone = { .wide = entry };
-
-		if (wide)
-			slip_write(&alone);
-		push(c->process, wf_link_to(c->segment, index), entry);
+	if (wf_likely(straight && wf_class_brief(class))) {
+		brief_home(c->process, class, wf_brief_to(c->segment, index));
 		return;
 	}
-	if (wide && chain->wide)
-		chain->slip[chain->brief++] = wf_brief_to(c->segment, index);
-	else
-		chain_link(chain, entry, wf_link_to(c->segment, index), wide);
-	chain_grown(chain);
+	entry = wf_space_entry(c, class, index);
+	if (wf_class_wide(class))
+		slip_write(entry, NULL, 0);
+	link_home(c->process, entry, wf_link_to(c->segment, index));
 }
 
 void wf_share_send_home_odd(uint32_t maker, struct wf_ledger *l, uint32_t slot)
 {
-	struct wf_chain *chain;
-
-	if (is_child())
-		return;
-	chain = chain_for(maker);
-	if (!chain) {
-		push(maker, wf_link_to(WF_SEGMENT_LEDGER, slot), &l->entry[slot]);
-		return;
-	}
-	chain_link(chain, &l->entry[slot], wf_link_to(WF_SEGMENT_LEDGER, slot), false);
-	chain_grown(chain);
+	if (!is_child())
+		link_home(maker, &l->entry[slot], wf_link_to(WF_SEGMENT_LEDGER, slot));
 }
 
 /* A view, or a buffer with a segment of its own. The handle of the latter stays with the segment. */
@@ -224,26 +252,28 @@ void wf_share_return(struct wf_buf *b)
 	unsigned class = wf_buf_class(b);       /* before it leaves */
 	struct wf_chunk *c;
 	uint32_t index;
+	bool straight;
 
-	if (wf_unlikely(class - WF_CLASS_MIN > WF_CLASS_CHUNK - WF_CLASS_MIN)) {
+	if (wf_unlikely(!wf_class_in_chunk(class))) {
 		return_odd(b);
 		return;
 	}
 	c = wf_space_chunk_of(b);
 	index = wf_space_index_of(b);
+	straight = b->far.brief;
 	wf_far_leaves(b);
-	wf_share_send_home(c, class, index);
+	wf_share_send_home(c, class, index, straight);
 }
 
 void wf_share_flush(void)
 {
 	struct wf_cache *c = wf_cache;
 
-	if (!c || !c->chained || is_child())
+	if (!c || is_child())
 		return;
 	for (int i = 0; i < WF_CHAINS; i++)
-		if (c->chain[i].links)
-			chain_push(c, &c->chain[i]);
+		if (chain_any(&c->chain[i]))
+			chain_push(&c->chain[i]);
 }
 
 /* @b, away until this moment, is ours again. */
@@ -254,7 +284,7 @@ static inline void came(struct wf_buf *b, struct wf_entry *e)
 	if (wf_unlikely(atomic_load_explicit(&e->holder, memory_order_relaxed)))
 		wf_entry_clear(e);
 	if (wf_likely(b->class - 1u < WF_CLASS_CHUNK)) {
-		b->slot++;
+		wf_comes_back(b);
 		wf_pool_home(b);
 		return;
 	}
@@ -263,47 +293,74 @@ static inline void came(struct wf_buf *b, struct wf_entry *e)
 	wf_buf_home(b);
 }
 
-bool wf_share_came(struct wf_buf *b, struct wf_entry *e)
+static void came_locked(struct wf_buf *b, struct wf_entry *e)
 {
 	uint64_t word = atomic_load_explicit(&b->word, memory_order_relaxed);   /* the swap decides */
 
-	if (!wf_is_away(word) || !wf_word_swap(b, &word, WF_BUF_FREE, memory_order_acquire))    /* W1 */
-		return false;
-	came(b, e);
-	return true;
+	wf_assert_held(&home_lock);
+	if (wf_is_away(word) && wf_word_swap(b, &word, WF_BUF_FREE, memory_order_acquire))      /* W1 */
+		came(b, e);
+}
+
+void wf_share_refused(struct wf_buf *b, struct wf_entry *e)
+{
+	wf_lock_hot(&home_lock);
+	came_locked(b, e);
+	wf_unlock(&home_lock);
+}
+
+bool wf_share_landed(const struct wf_buf *b, uint64_t word, uint32_t times)
+{
+	bool same;
+
+	wf_fence_light();                                               /* F1: with wf_strip_open */
+	if (wf_likely(!wf_strip_opened(wf_away_to(word))))
+		return true;
+	wf_lock_hot(&home_lock);
+	same = wf_came_back(b) == times;
+	wf_unlock(&home_lock);
+	return same;
 }
 
 void wf_share_unlend(struct wf_buf *v)
 {
-	pthread_mutex_lock(&home_lock);         /* wf_share_taken may be looking at it */
+	wf_lock_hot(&home_lock);         /* wf_share_taken may be looking at it */
 	wf_ledger_end(v->slot);
 	if (v->phase == WF_PHASE_SENT)
 		wf_view_move(v, WF_PHASE_SENDING);
 	wf_word_set(v, WF_BUF_SENDING);
-	pthread_mutex_unlock(&home_lock);
+	wf_unlock(&home_lock);
 }
 
-struct homing {                         /* a walk along the return list */
+struct homing {                         /* a walk along the return list, or lines of strips */
 	int n, strange;                 /* came home; led to nothing that was away */
+	uint32_t from;                  /* a holder who could do with a strip; 0: none */
 	uint32_t segment;               /* where the last one was; 0: nowhere yet */
 	struct wf_chunk *chunk;
 };
 
-/* Buffer number @index of our chunk @segment, any numbers; NULL: there can be none. *@ret_wide: it may have a slip. */
-static inline struct wf_buf *chunk_follow(struct homing *h, uint32_t segment, uint32_t index, struct wf_entry **ret_entry, bool *ret_wide)
+/* Buffer number @index of our chunk @segment, any numbers; NULL: there can be none. */
+static inline struct wf_buf *chunk_at(struct homing *h, uint32_t segment, uint32_t index)
 {
-	unsigned class;
-
 	if (wf_unlikely(h->segment != segment)) {
 		h->segment = segment;
 		h->chunk = wf_atlas_own(segment);
 	}
-	if (wf_unlikely(!h->chunk || index >= WF_ENTRIES))
+	return wf_likely(h->chunk && index < WF_ENTRIES) ? &h->chunk->handles[index] : NULL;
+}
+
+/* Likewise with its entry. *@ret_wide: it may have a slip. */
+static inline struct wf_buf *chunk_follow(struct homing *h, uint32_t segment, uint32_t index, struct wf_entry **ret_entry, bool *ret_wide)
+{
+	struct wf_buf *b = chunk_at(h, segment, index);
+	unsigned class;
+
+	if (wf_unlikely(!b))
 		return NULL;
 	class = atomic_load_explicit(&h->chunk->class[index / WF_UNIT_HANDLES], memory_order_relaxed);  /* that of any of it that is away */
 	*ret_entry = wf_space_entry(h->chunk, class, index);
 	*ret_wide = wf_class_wide(class);
-	return &h->chunk->handles[index];
+	return b;
 }
 
 /* What @link leads to among ours; NULL: nothing. */
@@ -333,6 +390,8 @@ static inline void home_one(struct homing *h, struct wf_buf *b, struct wf_entry 
 			return;
 		}
 	} while (wf_unlikely(!wf_word_swap_bare(b, &word, WF_BUF_FREE)));
+	if (wf_class_brief(b->class) && !atomic_load_explicit(&e->holder, memory_order_relaxed))
+		h->from = wf_away_to(word);
 	came(b, e);
 	h->n++;
 }
@@ -355,7 +414,7 @@ static inline void home_brief(struct homing *h, uint32_t brief)
 /* All of the line before it is anybody else's. The next link. */
 static inline uint64_t line_read(struct wf_entry *e, bool wide, uint64_t *slip)
 {
-	for (int i = 0; i < WF_SLIP / 2; i++)
+	for (int i = 0; i < SLIP / 2; i++)
 		slip[i] = wide ? atomic_load_explicit(&e[1 + i].next, memory_order_relaxed) : 0;
 	return atomic_load_explicit(&e->next, memory_order_relaxed);
 }
@@ -370,7 +429,7 @@ static uint64_t walk_locked(uint64_t link, int most, struct homing *h)
 	b = link ? link_follow(h, link, &e, &wide) : NULL;
 	while (b && h->n < most) {
 		struct wf_buf *home = b;
-		uint64_t slip[WF_SLIP / 2];
+		uint64_t slip[SLIP / 2];
 
 		if (h->strange >= STRANGE_MOST)
 			return 0;
@@ -381,7 +440,7 @@ static uint64_t walk_locked(uint64_t link, int most, struct homing *h)
 			__builtin_prefetch(after);      /* it comes from the core that wrote it, while what is here goes home */
 		home_one(h, home, e);
 		e = after;
-		for (int i = 0; i < WF_SLIP / 2; i++) {
+		for (int i = 0; i < SLIP / 2; i++) {
 			home_brief(h, (uint32_t)slip[i]);
 			home_brief(h, (uint32_t)(slip[i] >> 32));
 		}
@@ -389,7 +448,65 @@ static uint64_t walk_locked(uint64_t link, int most, struct homing *h)
 	return b ? link : 0;
 }
 
-static int collect_locked(struct wf_ledger *l, int most)
+struct load {                           /* buffers of one class that come home together */
+	struct wf_link *first, *last;
+	unsigned class, n;
+};
+
+static inline void load_put(struct homing *h, struct load *load)
+{
+	if (load->n)
+		wf_depot_put_list(WF_DEPOT_BUF + (int)load->class - WF_CLASS_MIN, load->first, load->last, load->n);
+	h->n += (int)load->n;
+	load->n = 0;
+}
+
+static inline void load_add(struct homing *h, struct load *load, struct wf_buf *b)
+{
+	if (wf_unlikely(!load->n || load->class != b->class)) {
+		load_put(h, load);
+		load->class = b->class;
+		load->first = NULL;
+		load->last = &b->link;
+	}
+	b->link.next = load->first;
+	load->first = &b->link;
+	load->n++;
+}
+
+/* A line of the strip of one to whom we have given what says @away. By load and store: nothing leaves that state but under this lock, or tells by wf_share_landed that it
+ * has; fifteen swaps in a row would take three times as long. */
+static inline void line_home_locked(struct homing *h, const uint32_t brief[WF_BRIEFS], uint64_t away)
+{
+	struct load load = { .n = 0 };
+
+	for (int i = 0; i < WF_BRIEFS && brief[i]; i++) {
+		struct wf_buf *b = chunk_at(h, brief[i] >> WF_BRIEF_BITS, brief[i] & ((1u << WF_BRIEF_BITS) - 1));
+
+		if (wf_unlikely(!b || atomic_load_explicit(&b->word, WF_LAND) != away))
+			continue;
+		atomic_store_explicit(&b->word, WF_BUF_FREE, WF_LEAVE);
+		wf_user_acquires(b);
+		wf_comes_back(b);
+		load_add(h, &load, b);
+	}
+	load_put(h, &load);
+}
+
+/* Up to @lines of each strip, until @most have come home. They take turns. */
+static void strips_locked(struct homing *h, int lines, int most)
+{
+	static uint32_t slot;
+	uint32_t brief[WF_BRIEFS], holder, n = wf_strips();
+
+	for (uint32_t left = n; left > 0 && h->n < most; left--) {
+		slot = slot + 1 < n ? slot + 1 : 0;
+		for (int i = 0; i < lines && h->n < most && wf_strip_take(slot, &holder, brief); i++)
+			line_home_locked(h, brief, wf_away(holder));
+	}
+}
+
+static int list_locked(struct wf_ledger *l, int most)
 {
 	uint64_t link = atomic_load_explicit(&rest, memory_order_relaxed);      /* written under this lock */
 	struct homing h = { .n = 0 };
@@ -401,7 +518,23 @@ static int collect_locked(struct wf_ledger *l, int most)
 		link = walk_locked(atomic_exchange_explicit(l->head, 0, memory_order_acquire), most, &h);       /* W2 */
 	}
 	atomic_store_explicit(&rest, link, memory_order_relaxed);
+	if (wf_unlikely(h.from))
+		wf_strip_open(h.from);
 	return h.n;
+}
+
+/* Is something on the list? relaxed: what is pushed this moment is found next time. */
+static bool listed(struct wf_ledger *l)
+{
+	return atomic_load_explicit(&rest, memory_order_relaxed) | atomic_load_explicit(l->head, memory_order_relaxed);
+}
+
+static int collect_locked(struct wf_ledger *l, int most)
+{
+	struct homing h = { .n = 0 };
+
+	strips_locked(&h, most == INT_MAX ? WF_STRIP_LINES : SOME_LINES, most);
+	return h.n + (most == INT_MAX || listed(l) ? list_locked(l, most) : 0);
 }
 
 static int collect(int most)
@@ -409,12 +542,11 @@ static int collect(int most)
 	struct wf_ledger *l = wf_ledger_mine();
 	int n;
 
-	/* relaxed: what is pushed this moment is found next time. */
-	if (!l || is_child() || !(atomic_load_explicit(&rest, memory_order_relaxed) | atomic_load_explicit(l->head, memory_order_relaxed)))
+	if (!l || is_child() || !(wf_strips_look() || listed(l)))
 		return 0;
-	pthread_mutex_lock(&home_lock);
+	wf_lock_hot(&home_lock);
 	n = collect_locked(l, most);
-	pthread_mutex_unlock(&home_lock);
+	wf_unlock(&home_lock);
 	return n;
 }
 
@@ -457,7 +589,7 @@ static void take_back(struct wf_buf *b, struct wf_entry *e, void *arg)
 	holder = atomic_load_explicit(&e->holder, memory_order_relaxed);
 	/* What the dead one got from us, and gave to nobody, nobody will ever read, taken or not. */
 	if (holder & WF_HOLDER_KIND ? wf_share_orphaned(holder) : fate_of(wf_away_to(word)) != ALIVE)
-		wf_share_came(b, e);
+		came_locked(b, e);
 }
 
 static void scan(void)
@@ -466,10 +598,10 @@ static void scan(void)
 
 	if (!l || is_child())
 		return;
-	pthread_mutex_lock(&home_lock);
+	wf_lock_hot(&home_lock);
 	collect_locked(l, INT_MAX);
 	wf_atlas_each_own(take_back, NULL);
-	pthread_mutex_unlock(&home_lock);
+	wf_unlock(&home_lock);
 }
 
 static void fate_set(uint32_t process, uint8_t what)
@@ -490,6 +622,11 @@ void wf_share_dead(uint32_t process)
 void wf_share_settled(uint32_t process)
 {
 	fate_set(process, SETTLED);
+	if (is_child())
+		return;
+	wf_lock_hot(&home_lock);
+	wf_strip_close(process);
+	wf_unlock(&home_lock);
 }
 
 /* Everything the dead had was taken back when that was told. Should somebody have given a buffer to one of them later all the
@@ -527,9 +664,9 @@ uint64_t wf_share_taken(const struct wf_buf *b)
 
 	if (is_child())
 		return 0;
-	pthread_mutex_lock(&home_lock);         /* views that are away stay so meanwhile */
+	wf_lock_hot(&home_lock);         /* views that are away stay so meanwhile */
 	wf_atlas_each_lent(count_taken, &t);
-	pthread_mutex_unlock(&home_lock);
+	wf_unlock(&home_lock);
 	return t.n;
 }
 

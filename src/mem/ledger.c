@@ -10,6 +10,7 @@
 #include <weft/base.h>
 
 #include "mem/atlas.h"
+#include "mem/strip.h"
 
 #define STEP ((size_t)4096)             /* entries are reserved so many bytes at a time */
 
@@ -22,9 +23,19 @@ static uint32_t unused;                 /* under the lock: the first slot not in
 static _Atomic uint32_t used;           /* written under the lock: slots below were in use once */
 static size_t reserved;                 /* under the lock: bytes of entries */
 
+void wf_ledger_at(struct wf_ledger *l, void *mem)
+{
+	char *start = mem;
+
+	l->head = mem;
+	l->open = (_Atomic uint8_t *)(void *)(start + WF_LEDGER_OPEN);
+	l->entry = (struct wf_entry *)(void *)(start + WF_LEDGER_HEADER);
+	l->strip = (struct wf_strip *)(void *)(start + WF_LEDGER_STRIPS);
+}
+
 struct wf_ledger *wf_ledger_mine(void)
 {
-	return atomic_load_explicit(&made, memory_order_acquire);
+	return atomic_load_explicit(&made, WF_ATLAS_LOAD);      /* A1 (atlas.h) */
 }
 
 static int begin_locked(void)
@@ -53,8 +64,7 @@ static int begin_locked(void)
 		goto undo_mem;
 	ledger_fd = fd;
 	postings = room;
-	mine.head = mem;
-	mine.entry = (struct wf_entry *)(void *)((char *)mem + WF_LEDGER_HEADER);
+	wf_ledger_at(&mine, mem);
 	atomic_store_explicit(&used, 1, memory_order_relaxed);
 	wf_atlas_own_ledger(&mine);
 	atomic_store_explicit(&made, &mine, memory_order_release);
@@ -127,6 +137,25 @@ void wf_ledger_end(uint32_t slot)
 	atomic_store_explicit(&postings[slot].buf, NULL, memory_order_relaxed);
 	postings[slot].next = unused;
 	unused = slot;
+	pthread_mutex_unlock(&ledger_lock);
+}
+
+int wf_ledger_strip(uint32_t process)
+{
+	int r = -EBADF;
+
+	pthread_mutex_lock(&ledger_lock);
+	if (atomic_load_explicit(&made, memory_order_relaxed) && ledger_fd >= 0)
+		r = wf_segment_reserve(ledger_fd, WF_LEDGER_STRIPS + process * WF_STRIP_BYTES, WF_STRIP_BYTES);
+	pthread_mutex_unlock(&ledger_lock);
+	return r;
+}
+
+void wf_ledger_unstrip(uint32_t process)
+{
+	pthread_mutex_lock(&ledger_lock);
+	if (ledger_fd >= 0)
+		wf_segment_drop(ledger_fd, WF_LEDGER_STRIPS + process * WF_STRIP_BYTES, WF_STRIP_BYTES);
 	pthread_mutex_unlock(&ledger_lock);
 }
 

@@ -190,10 +190,13 @@ void wf_buf_unfly(struct weft_buf *carry)
 		wf_unpoison(b->home, (size_t)1 << b->class);
 	wf_word_set(b, WF_BUF_SENDING);         /* first: our name on a buffer that is not in our hands would be cleared (bury.c) */
 	atomic_thread_fence(memory_order_release);
-	if (wf_buf_far(b))
-		holder_set(entry_of(b), wf_held(wf_segments.process));
-	else
+	if (!wf_buf_far(b)) {
 		wf_entry_clear(entry_of(b));
+		return;
+	}
+	if (wf_class_in_chunk(wf_buf_class(b)))
+		b->far.brief = 0;               /* its entry says something from now on */
+	holder_set(entry_of(b), wf_held(wf_segments.process));
 }
 
 void wf_buf_flown(const struct wf_flight *flight)
@@ -233,7 +236,7 @@ static int land_in_chunk(struct wf_chunk *c, uint32_t index, uint32_t from, cons
 		return nonsense(f);
 	if (named || !straight)
 		holder_set(e, wf_held(wf_segments.process));
-	wf_land_at(c, b, index, f->class, f->offset, len, ret_buf);
+	wf_land_at(c, b, index, f->class, f->offset, len, straight && !named, ret_buf);
 	return 0;
 }
 
@@ -393,8 +396,10 @@ static int land_own(uint32_t from, const struct wf_flight *f, size_t len, struct
 	struct wf_entry *e;
 	struct wf_buf *b = own_of(f, &e);
 	uint64_t word = b ? atomic_load_explicit(&b->word, memory_order_relaxed) : WF_BUF_NONE, away = word;    /* the swap decides */
+	uint32_t times = b ? wf_came_back(b) : 0;
 
-	if (!wf_is_away(word) || !flies_here(e, from) || !wf_word_swap(b, &word, WF_BUF_SENT, memory_order_acquire))    /* W1 */
+	if (!wf_is_away(word) || !flies_here(e, from) || !wf_word_swap(b, &word, WF_BUF_SENT, memory_order_acquire) ||  /* W1 */
+	    !wf_share_landed(b, away, times))
 		return nonsense(f);
 	if (b->class != f->class || len > (size_t)1 << b->class) {
 		atomic_store_explicit(&b->word, away, memory_order_release);                    /* W1 */
@@ -402,7 +407,7 @@ static int land_own(uint32_t from, const struct wf_flight *f, size_t len, struct
 	}
 	wf_entry_clear(e);
 	if (wf_class_in_chunk(b->class))
-		b->slot++;
+		wf_comes_back(b);
 	wf_unpoison(b->home, (size_t)1 << b->class);
 	wf_hand_over(b, len, (size_t)1 << b->class, ret_buf);
 	wf_word_set(b, WF_BUF_HELD);
@@ -437,7 +442,7 @@ static void refuse_in_chunk(uint32_t from, const struct wf_flight *f, uint32_t i
 			return;
 		holder_set(e, wf_held(wf_segments.process));
 	}
-	wf_share_send_home(c, f->class, index);
+	wf_share_send_home(c, f->class, index, from == f->maker);
 }
 
 void wf_buf_refuse(uint32_t from, const struct wf_flight *f)
@@ -450,7 +455,7 @@ void wf_buf_refuse(uint32_t from, const struct wf_flight *f)
 	if (f->maker == wf_segments.process) {
 		b = f->view ? NULL : own_of(f, &e);
 		if (b && flies_here(e, from))
-			wf_share_came(b, e);
+			wf_share_refused(b, e);
 		return;
 	}
 	if (!f->view && wf_chunk_index(f->offset, f->class, &index)) {

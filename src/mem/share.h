@@ -9,9 +9,9 @@
  *         says 0 until that one gives it on. Its line would have to go there with each buffer, and back. The taker
  *         believes its maker without it: it is his memory, and he could have written any word there. So that one flight
  *         is not taken for two it has a number, which the taker's handle keeps; it comes round after 2^32 flights (word.h).
- *         A buffer comes home through its maker's return list: a stack of links with its head in the maker's ledger
+ *         A buffer comes home by its holder's strip at its maker (strip.h), up to 15 to a line, or through the maker's return list: a stack of links with its head in the maker's ledger
  *         (ledger.h), pushed by whoever puts it, in chains of up to 7 by one CAS each, taken whole by the maker
- *         (home.c). A chain that a dying process did not push is found by its words.
+ *         (home.c). What a dying process did not publish is found by its words.
  * Death   The maker takes back HELD(dead), and what it gave to the dead if the word says 0: a living one would have it by a
  *         word. FLYING(p to q) when the agent says that p's or q's death is settled: everybody alive has acted on it, so
  *         that what was published has been taken.

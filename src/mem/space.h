@@ -37,6 +37,7 @@
 enum {
 	WF_CLASS_MIN = 8,               /* log2 of the bytes */
 	WF_CLASS_WIDE = 10,             /* from here on a buffer has the places of WF_WIDE entries, that is a line */
+	WF_CLASS_WAITS = 16,            /* up to here a buffer on its way home may wait for many others */
 	WF_CLASS_UNIT = 20,             /* up to here many in a unit; above, one in several */
 	WF_CLASS_HUGE = 21,             /* 2 MiB: from here on huge pages pay */
 	WF_CLASS_CHUNK = 25,            /* up to here in a chunk; above, a mapping each */
@@ -63,7 +64,7 @@ struct wf_buf {                         /* a handle: one cache line */
 			uint32_t maker;
 			union {
 				uint32_t room;  /* of a view */
-				uint32_t brief; /* of one in a chunk, if it is wide: its brief link home (ledger.h); else 0 */
+				uint32_t brief; /* of one in a chunk, if it may go home by strip: its brief link (ledger.h); else 0 */
 			};
 		} far;
 	};

@@ -127,13 +127,19 @@ static inline bool wf_flies_anew(struct wf_buf *b, uint32_t index, const struct 
 
 void wf_chunk_note_class(struct wf_chunk *c, uint64_t offset, unsigned class);  /* share.c: weft_buf_of finds the handle by it */
 
-/* @b, of @c, is in this process's hands. */
-static inline void wf_land_at(struct wf_chunk *c, struct wf_buf *b, uint32_t index, unsigned class, uint64_t offset, size_t len, struct weft_buf **ret_buf)
+/* May a buffer of @class go home by strip, where its entry does not stand against it? Below, it shares the line of its entry; above, few are too much to wait for others. */
+static inline bool wf_class_brief(unsigned class)
+{
+	return class - WF_CLASS_WIDE <= (unsigned)WF_CLASS_UNIT - WF_CLASS_WIDE;
+}
+
+/* @b, of @c, is in this process's hands. @straight: from its maker, and its entry says nothing. */
+static inline void wf_land_at(struct wf_chunk *c, struct wf_buf *b, uint32_t index, unsigned class, uint64_t offset, size_t len, bool straight, struct weft_buf **ret_buf)
 {
 	b->home = c->data + offset;
 	b->class = (uint8_t)(class | WF_CLASS_FAR);
 	b->far.maker = c->process;
-	b->far.brief = wf_class_wide(class) ? wf_brief_to(c->segment, index) : 0;
+	b->far.brief = straight && wf_class_brief(class) ? wf_brief_to(c->segment, index) : 0;
 	/* relaxed: as one's own, space.c. */
 	if (wf_unlikely(atomic_load_explicit(&c->class[index / WF_UNIT_HANDLES], memory_order_relaxed) != class))
 		wf_chunk_note_class(c, offset, class);
@@ -161,23 +167,36 @@ static inline bool wf_buf_land_straight(uint32_t from, const struct wf_flight *f
 	b = &c->handles[f->index];
 	if (wf_unlikely(!wf_handle_open(b) || !wf_flies_anew(b, f->index, f)))
 		return false;
-	wf_land_at(c, b, f->index, f->class, (uint64_t)(f->index / WF_UNIT_HANDLES) << WF_CLASS_UNIT | in_unit, len, ret_buf);
+	wf_land_at(c, b, f->index, f->class, (uint64_t)(f->index / WF_UNIT_HANDLES) << WF_CLASS_UNIT | in_unit, len, true, ret_buf);
 	return true;
 }
 
-/* [its holder] @b, another's, free by its word, joins those on the slip of this thread's chain. False: it is not wide, is not of their maker, or there is no room. */
-static inline bool wf_buf_joins(const struct wf_buf *b)
+/* How many of @class go home together at most: of large ones it is the memory that waits. */
+static inline unsigned wf_briefs_most(unsigned class)
+{
+	return class <= WF_CLASS_WAITS ? WF_BRIEFS : WF_BRIEFS / 2;
+}
+
+void wf_chain_full(struct wf_chain *chain);     /* home.c: goes home */
+
+/* [its holder] @b, another's, free by its word, joins those that wait in this thread's chain for a line of the strip. False: it may not go that way, or is not of
+ * their maker. */
+static inline bool wf_buf_joins(struct wf_buf *b)
 {
 	struct wf_cache *c = wf_cache;
 	struct wf_chain *chain;
+	unsigned most;
 
 	if (wf_unlikely(!c))
 		return false;
 	chain = &c->chain[0];
-	/* The last one pushes them: home.c. */
-	if (wf_unlikely(chain->maker != b->far.maker || !b->far.brief || !chain->wide || chain->links + chain->brief >= WF_SLIP))
+	if (wf_unlikely(chain->maker != b->far.maker || !b->far.brief))
 		return false;
-	chain->slip[chain->brief++] = b->far.brief;
+	most = wf_briefs_most(wf_buf_class(b));
+	chain->brief[chain->briefs++] = b->far.brief;
+	wf_far_left(b);
+	if (wf_unlikely(chain->briefs >= most))
+		wf_chain_full(chain);
 	return true;
 }
 

@@ -154,6 +154,17 @@ static inline uint32_t wf_flight_number(const struct wf_buf *b)
 	return b->slot + 1;
 }
 
+/* How often it came back. Atomic for wf_share_landed only. */
+static inline uint32_t wf_came_back(const struct wf_buf *b)
+{
+	return __atomic_load_n(&b->slot, __ATOMIC_RELAXED);
+}
+
+static inline void wf_comes_back(struct wf_buf *b)
+{
+	__atomic_store_n(&b->slot, b->slot + 1, __ATOMIC_RELAXED);
+}
+
 /* The word of one of ours that is given to process @to; 0: of a view or a big one, whose entry always says where it is. */
 static inline uint64_t wf_away(uint32_t to)
 {
@@ -208,14 +219,18 @@ void wf_buf_home(struct wf_buf *b);
 /* home.c: one of another process's, free by its word, begins its way home. */
 void wf_share_return(struct wf_buf *b);
 
-/* home.c: the buffer of @class, number @index of another's chunk @c, in our hands, without a handle, likewise. */
-void wf_share_send_home(const struct wf_chunk *c, unsigned class, uint32_t index);
+/* home.c: the buffer of @class, number @index of another's chunk @c, in our hands, without a handle, likewise. @straight: its entry says nothing. */
+void wf_share_send_home(const struct wf_chunk *c, unsigned class, uint32_t index, bool straight);
 
 /* home.c: and what has entry @slot in the ledger of @maker. */
 void wf_share_send_home_odd(uint32_t maker, struct wf_ledger *l, uint32_t slot);
 
-/* home.c: @b, one of ours that is away, is free again; @e: its entry. False: it is not away. */
-bool wf_share_came(struct wf_buf *b, struct wf_entry *e);
+/* home.c: @b, one of ours that is away, is nobody's who got it from another: free again; @e: its entry. */
+void wf_share_refused(struct wf_buf *b, struct wf_entry *e);
+
+/* home.c: @b, one of ours, of which @word said that it was away, does so no more since our swap; and it had come back @times. False: somebody returned
+ * it at that moment, too, who lied, and it is not ours to touch. */
+bool wf_share_landed(const struct wf_buf *b, uint64_t word, uint32_t times);
 
 /* home.c: of the views of @b lent to other processes, how many have been taken there. */
 uint64_t wf_share_taken(const struct wf_buf *b);

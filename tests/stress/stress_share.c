@@ -5,6 +5,7 @@
  * end everything has come home and the whole limit is to be had again.
  */
 #include "throw.h"
+#include "mem/strip.h"
 #include "unit/kin.h"
 
 enum { THREADS = 3, MOST_LETTERS = 200 };
@@ -13,6 +14,7 @@ enum { THREADS = 3, MOST_LETTERS = 200 };
 
 static uint32_t processes;
 static uint64_t rounds;
+static size_t least;                    /* bytes of a buffer: from 1 KiB on they go home by strip */
 static pthread_mutex_t post_lock[KIN_MOST + 1], take_lock[KIN_MOST + 1];
 static bool gone[KIN_MOST + 1];         /* under post_lock: nothing more is sent there */
 static bool doomed;                     /* process 2 is to be killed */
@@ -82,7 +84,7 @@ static void send_new(uint64_t *seed)
 	uint64_t r = test_random(seed);
 	struct weft_buf *b;
 	bool keep = r % 8 == 0;
-	int got = weft_buf_get(32 + (r >> 8) % ((size_t)64 << r % 13), WEFT_RAIL_ANY, &b);
+	int got = weft_buf_get(least + (r >> 8) % ((size_t)64 << r % 13), WEFT_RAIL_ANY, &b);
 
 	if (got == -EAGAIN) {
 		wf_share_flush();
@@ -190,6 +192,7 @@ static void market(void)
 		sched_yield();
 	}
 	CHECK_EQ(kin_here(), 0);
+	CHECK(wf_strips() > 0 || doomed);
 }
 
 TEST(buffers_thrown_between_processes_are_neither_lost_nor_had_twice)
@@ -197,9 +200,12 @@ TEST(buffers_thrown_between_processes_are_neither_lost_nor_had_twice)
 	processes = 2;
 	doomed = false;
 	rounds = test_scaled(20000);
+	least = 32;
 	kin_run(processes, market);
 	processes = 3;
 	rounds = test_scaled(10000);
+	kin_run(processes, market);
+	least = 1024;
 	kin_run(processes, market);
 }
 
@@ -211,6 +217,7 @@ TEST(nor_when_one_process_is_killed_in_the_middle)
 	doomed = true;
 	rounds = test_scaled(5000);
 	for (uint64_t i = test_scaled(10); i > 0; i--) {
+		least = i % 2 ? 1024 : 32;
 		kin_run_dying(processes, market, 1 << 2);
 		test_seed = test_random(&seed);
 	}

@@ -14,7 +14,7 @@
 #define LARGE 40000                     /* some chunks of a pipe */
 #define SHARED 9000                     /* read where it lies; by a copy that steps byte by byte on some CPUs */
 #define BUFFER 4096
-#define BUFFERS 8                       /* one chain of returns */
+#define BUFFERS 16                      /* one line of returns, and one */
 #define CELLS 256                       /* of a mailbox */
 #define BEFORE (CELLS - 32)             /* messages sent before the act that fills it */
 #define MANY (CELLS + 16)

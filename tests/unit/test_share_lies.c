@@ -1,6 +1,8 @@
 /* test_share_lies.c - buffers among processes that lie: false returns, false flights, garbage in every shared word. */
 #include "unit/kin.h"
 
+#include "mem/strip.h"
+
 /* Process 2 returns what is not its to return. */
 static void false_returns(void)
 {
@@ -152,6 +154,27 @@ TEST(a_flight_that_does_not_fit_is_nonsense_whatever_it_says)
 	kin_run(2, false_flights);
 }
 
+static void fuzz_strip(struct wf_strip *s, uint64_t r, uint64_t value)
+{
+	static uint32_t turn;
+	struct wf_strip_line *line = &s->line[turn % WF_STRIP_LINES];
+
+	switch (r % 16) {
+	case 0:
+		atomic_store(&s->taken, (uint32_t)value);
+		break;
+	case 1:                         /* where its writer may be */
+		turn = atomic_load(&s->line[value % WF_STRIP_LINES].turn);
+		break;
+	case 2:
+	case 3:
+		atomic_store(&line->turn, ++turn);
+		break;
+	default:
+		atomic_store(&line->two[r / 16 % (WF_BRIEFS / 2)], value);
+	}
+}
+
 /* Process 1 works with 3; process 2 writes garbage into all shared words of 1 meanwhile, most of it nearly right. */
 static void fuzz_words(void)
 {
@@ -193,9 +216,15 @@ static void fuzz_words(void)
 		r >>= 8;
 		uint32_t i = (uint32_t)(r >> 8 & 3) * WF_UNIT_HANDLES + (uint32_t)(r >> 16) % 64;
 
-		switch (r % 8) {
+		switch (r % 10) {
 		case 0:
 			atomic_store(l->head, value);
+			break;
+		case 8:                 /* a strip, that of 3 above all: a line that is about to be read, or taken */
+			fuzz_strip(&l->strip[1 + r / 10 % 3], r >> 8, value);
+			break;
+		case 9:
+			atomic_store(&l->open[1 + r / 10 % 3], (uint8_t)(value % 2));
 			break;
 		case 1:
 			atomic_store(&l->entry[(r >> 8) % 16].holder, value);
