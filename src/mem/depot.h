@@ -63,8 +63,11 @@ struct wf_cache {
 	struct wf_chain chain[WF_CHAINS];
 	uintptr_t area;                 /* handles that were asked for last lie from here on; what was one stays one (space.h) */
 	size_t area_bytes;
+	uintptr_t given;                /* the chunk of ours that was given from last: its handles lie from here on; others can map it */
+	struct wf_chunk *given_from;
 	uint64_t landed;                /* the chunk that was landed in last: its maker and, above, its segment */
 	struct wf_chunk *landed_in;
+	struct wf_buf *landed_on;       /* its handles */
 };
 
 struct wf_depot_kind {

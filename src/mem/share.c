@@ -221,8 +221,21 @@ struct wf_chunk *wf_landed_in(uint32_t process, uint32_t segment)
 	if (cache) {
 		cache->landed = (uint64_t)segment << 32 | process;
 		cache->landed_in = c;
+		cache->landed_on = c->handles;
 	}
 	return c;
+}
+
+struct wf_chunk *wf_given_from(const struct wf_buf *b)
+{
+	struct wf_chunk *c = wf_space_chunk_of(b);
+	struct wf_cache *cache = c->entries ? wf_depot_cache() : NULL;
+
+	if (cache) {
+		cache->given = (uintptr_t)c->handles;
+		cache->given_from = c;
+	}
+	return c->entries ? c : NULL;
 }
 
 /* @named: straight from its maker or not, the entry is to say who has it. */

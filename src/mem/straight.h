@@ -51,20 +51,30 @@ static inline struct wf_buf *wf_buf_near(const void *p)
 	return wf_buf_look(p);
 }
 
+struct wf_chunk *wf_given_from(const struct wf_buf *b);        /* share.c: that of @b, one in a chunk, remembered by the thread; NULL: others cannot map it */
+
 /* [any] True: @buf, any pointer at all, is one of ours in a chunk that others can map, in its holder's hands, not lent, and as weft gave it to him. *@ret_flight is what
  * is to be put into the cell. Another thread may change that at once, if it has no right to; wf_buf_give tells. */
 static inline bool wf_buf_giveable(const struct weft_buf *buf, struct wf_flight *ret_flight, size_t *ret_len)
 {
-	const struct wf_buf *b = wf_buf_near(buf);
-	const struct wf_chunk *c;
+	const struct wf_cache *cache = wf_cache;
+	const struct wf_chunk *c = NULL;
+	const struct wf_buf *b;
 	size_t len;
 
+	if (wf_likely(cache && (uintptr_t)buf - cache->given < WF_ENTRIES * sizeof(*b) && !((uintptr_t)buf % sizeof(*b)))) {
+		b = (const struct wf_buf *)(const void *)buf;
+		c = cache->given_from;
+	} else {
+		b = wf_buf_near(buf);
+	}
 	if (wf_unlikely(!b || atomic_load_explicit(&b->word, memory_order_relaxed) != WF_BUF_HELD || !wf_class_in_chunk(b->class)))
 		return false;
 	len = b->pub.len;
 	if (wf_unlikely(len > (size_t)1 << b->class || b->pub.data != b->home || wf_buf_watched()))
 		return false;
-	c = wf_space_chunk_of(b);
+	if (wf_unlikely(!c) && !(c = wf_given_from(b)))
+		return false;
 	*ret_len = len;
 	ret_flight->maker = c->process;
 	ret_flight->segment = c->segment;
@@ -73,7 +83,7 @@ static inline bool wf_buf_giveable(const struct weft_buf *buf, struct wf_flight 
 	ret_flight->class = b->class;
 	ret_flight->view = 0;
 	ret_flight->number = wf_flight_number(b);
-	return wf_likely(c->entries);
+	return true;
 }
 
 /* [any] @buf, giveable a moment ago, goes to process @to, in a cell that is claimed already (wf_buf_fly says why). False: it was not, and does not. */
@@ -136,9 +146,12 @@ static inline bool wf_class_brief(unsigned class)
 /* @b, of @c, is in this process's hands. @straight: from its maker, and its entry says nothing. */
 static inline void wf_land_at(struct wf_chunk *c, struct wf_buf *b, uint32_t index, unsigned class, uint64_t offset, size_t len, bool straight, struct weft_buf **ret_buf)
 {
-	b->home = c->data + offset;
-	b->class = (uint8_t)(class | WF_CLASS_FAR);
-	b->far.maker = c->process;
+	/* Mostly it says so since the last time. */
+	if (wf_unlikely(b->class != (class | WF_CLASS_FAR))) {
+		b->home = c->data + offset;
+		b->class = (uint8_t)(class | WF_CLASS_FAR);
+		b->far.maker = c->process;
+	}
 	b->far.brief = straight && wf_class_brief(class) ? wf_brief_to(c->segment, index) : 0;
 	/* relaxed: as one's own, space.c. */
 	if (wf_unlikely(atomic_load_explicit(&c->class[index / WF_UNIT_HANDLES], memory_order_relaxed) != class))
@@ -161,10 +174,15 @@ static inline bool wf_buf_land_straight(uint32_t from, const struct wf_flight *f
 	if (wf_unlikely(f->maker != from || f->view || f->class - WF_CLASS_MIN > WF_CLASS_UNIT - WF_CLASS_MIN || f->index >= WF_ENTRIES ||
 			in_unit >> WF_CLASS_UNIT || len > (size_t)1 << f->class))
 		return false;
-	c = wf_likely(cache && cache->landed == where) ? cache->landed_in : wf_landed_in(f->maker, f->segment);
+	if (wf_likely(cache && cache->landed == where)) {
+		c = cache->landed_in;
+		b = &cache->landed_on[f->index];
+	} else {
+		c = wf_landed_in(f->maker, f->segment);
+		b = c ? &c->handles[f->index] : NULL;
+	}
 	if (wf_unlikely(!c || atomic_load_explicit(&c->dead, memory_order_relaxed)))
 		return false;
-	b = &c->handles[f->index];
 	if (wf_unlikely(!wf_handle_open(b) || !wf_flies_anew(b, f->index, f)))
 		return false;
 	wf_land_at(c, b, f->index, f->class, (uint64_t)(f->index / WF_UNIT_HANDLES) << WF_CLASS_UNIT | in_unit, len, true, ret_buf);
