@@ -22,10 +22,11 @@
 #include "base/atomic.h"
 #include "mem/atlas.h"
 
-#define TELL_EVERY 8
+#define TELL_EVERY 8                    /* lines */
 
 static struct out {                     /* to one maker */
 	alignas(WF_LINE) struct wf_lock lock;
+	_Atomic(struct wf_strip *) strip;       /* any thread: found once, it stays; NULL: not yet */
 	uint32_t written, taken;        /* under lock: lines; as it was last read */
 } outs[WF_PROCESSES];
 
@@ -69,20 +70,30 @@ static void line_read(struct wf_strip_line *line, uint32_t ret_brief[WF_BRIEFS])
 	ret_brief[WF_BRIEFS - 1] = atomic_load_explicit(&line->last, memory_order_relaxed);
 }
 
-bool wf_strip_put(uint32_t maker, const uint32_t brief[WF_BRIEFS])
+/* Where @maker has opened one for us; NULL: not so. */
+static WF_SLOW struct wf_strip *out_find(struct out *o, uint32_t maker)
 {
 	uint32_t me = wf_segments.process;
 	struct wf_ledger *l;
-	struct out *o;
-	bool room;
 
 	if (wf_atlas_ledger(maker, &l) < 0 || !atomic_load_explicit(&l->open[me], memory_order_relaxed))
+		return NULL;
+	atomic_store_explicit(&o->strip, &l->strip[me], memory_order_relaxed);  /* mapped for good; of a dead maker blank in the end, and soon full */
+	return &l->strip[me];
+}
+
+bool wf_strip_put(uint32_t maker, const uint32_t brief[WF_BRIEFS])
+{
+	struct out *o = &outs[maker];
+	struct wf_strip *s = atomic_load_explicit(&o->strip, memory_order_relaxed);
+	bool room;
+
+	if (wf_unlikely(!s) && !(s = out_find(o, maker)))
 		return false;
-	o = &outs[maker];
 	wf_lock_hot(&o->lock);
-	room = out_room(o, &l->strip[me]);
+	room = out_room(o, s);
 	if (wf_likely(room)) {
-		line_write(line_of(&l->strip[me], o->written), o->written + 1, brief);
+		line_write(line_of(s, o->written), o->written + 1, brief);
 		o->written++;
 	}
 	wf_unlock(&o->lock);
@@ -124,7 +135,7 @@ bool wf_strip_take(uint32_t slot, uint32_t *ret_holder, uint32_t ret_brief[WF_BR
 	if (wf_acquire32(&line->turn) != n + 1)                                 /* W3 */
 		return false;
 	line_read(line, ret_brief);
-	__builtin_prefetch(line_of(s, n + 1));
+	__builtin_prefetch(line_of(s, n + 1));  /* it comes from the core that wrote it, while these go home */
 	*ret_holder = in->holder;
 	atomic_store_explicit(&in->read, ++n, memory_order_relaxed);
 	if (n % TELL_EVERY == 0)
