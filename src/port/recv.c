@@ -404,6 +404,12 @@ static inline bool cell_flown(const struct wf_reader *rd, const struct wf_cell *
 	return *(const volatile uint16_t *)&c->kind == WF_FLOWN && rd->starved && w->src >> 32 == rd->process;
 }
 
+/* By value, so that what most buffers need of a flight stays in registers. */
+static WF_SLOW bool land_odd(uint32_t from, struct wf_flight f, size_t len, struct weft_buf **ret_buf)
+{
+	return wf_buf_land(from, &f, len, ret_buf) == 0;
+}
+
 /* The hot path for buffers: a thread at its own port, and the next cell brings one. True: taken. */
 static inline bool recv_buf_hot(struct weft_port *p, const struct wf_head *want, weft_time until, struct weft_buf **ret_buf,
 				struct weft_status *ret_st)
@@ -418,7 +424,7 @@ static inline bool recv_buf_hot(struct weft_port *p, const struct wf_head *want,
 	wf_cool_locked();
 	c = p->native.wants | p->native.arrivals ? NULL : next_hot_locked(p, true, until, &rd);
 	if (c && cell_flown(rd, c, &w, &f) && wf_matches(want, w.src, w.tag) &&
-	    (wf_likely(wf_buf_land_straight(rd->process, &f, w.len, ret_buf)) || wf_buf_land(rd->process, &f, w.len, ret_buf) == 0)) {
+	    (wf_likely(wf_buf_land_straight(rd->process, &f, w.len, ret_buf)) || land_odd(rd->process, f, w.len, ret_buf))) {
 		wf_user_acquires(&p->ring);
 		if (ret_st)
 			*ret_st = (struct weft_status){ .flags = wf_buf_is_shared(*ret_buf) ? WEFT_ST_SHARED : 0, .from = w.src, .tag = w.tag,
