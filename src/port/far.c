@@ -156,7 +156,7 @@ struct weft_req *wf_far_send(struct weft_port *p, struct wf_incoming *in)
 		memcpy(&f->said, in->payload, sizeof(f->said));
 	else
 		memset(&f->said, 0, sizeof(f->said));
-	f->written = written ? wf_f_place_map(process, &f->said.head, sizeof(*f->written)) : NULL;
+	f->written = written ? wf_pipe_map(process, &f->said.head) : NULL;
 	f->len = in->len;
 	r->far = f;
 	r->detached = true;
@@ -300,7 +300,7 @@ bool wf_far_whole(struct weft_req *send)
 	n = f->written ? wf_pieces_of(send->a.len) : send->a.len / WF_CHUNK + (send->a.len % WF_CHUNK != 0);
 	if (n > WF_CHUNKS)
 		return false;
-	pipe = wf_f_place_map(f->peer->process, &at.head, sizeof(*pipe));
+	pipe = wf_pipe_map(f->peer->process, &at.head);
 	for (uint32_t i = 0; pipe && i < n; i++)
 		if (atomic_load_explicit(&pipe->chunk[(at.base + i) % WF_CHUNKS].seq, memory_order_relaxed) != at.base + i + 1)
 			return false;

@@ -93,7 +93,7 @@ static bool make_room(struct wf_far *f)
 static bool find_pipe(struct wf_far *f, const struct wf_pipe_place *at)
 {
 	f->base = at->base;
-	f->pipe = wf_f_place_map(f->peer->process, &at->head, sizeof(*f->pipe));
+	f->pipe = wf_pipe_map(f->peer->process, &at->head);
 	f->data = wf_f_place_map(f->peer->process, &at->data, WF_CHUNKS * WF_CHUNK);
 	if (f->pipe && f->data && (!f->written || at->start <= WF_CHUNKS * WF_CHUNK - f->len))
 		return true;
@@ -330,7 +330,7 @@ bool wf_far_board_locked(struct weft_port *p, const struct wf_incoming *in, stru
 		return false;
 	memcpy(&f->said, in->payload, sizeof(f->said));
 	f->peer = in->by->peer;
-	f->written = wf_f_place_map(f->peer->process, &f->said.head, sizeof(*f->written));
+	f->written = wf_pipe_map(f->peer->process, &f->said.head);
 	if (!f->written)
 		return false;
 	f->len = in->len;

@@ -77,6 +77,12 @@ struct wf_pipe_head {
 	} chunk[WF_CHUNKS];
 };
 
+/* What @process meant by @at, as wf_f_place_map. */
+static inline struct wf_pipe_head *wf_pipe_map(uint32_t process, const struct wf_f_place *at)
+{
+	return (uint64_t)at->at * 64 % _Alignof(struct wf_pipe_head) ? NULL : wf_f_place_map(process, at, sizeof(struct wf_pipe_head));
+}
+
 #define WF_WITH_BUFFER UINT32_MAX               /* a buffer, handed over when the message was taken */
 #define WF_WITH_PIPE (UINT32_MAX - 1)           /* the pipe is there already */
 

@@ -165,7 +165,7 @@ static struct wf_pipe_head *pipe_of_next(void)
 	memcpy(&a, c->body, sizeof(a));
 	MUST_EQ(a.waits, WF_A_WRITTEN);
 	memcpy(&at, c->body + sizeof(a), sizeof(at));
-	return wf_f_place_map(rd->process, &at.head, sizeof(struct wf_pipe_head));
+	return wf_pipe_map(rd->process, &at.head);
 }
 
 FAR(pieces_that_a_stray_write_has_hidden_are_shown_again, 2)
