@@ -13,7 +13,7 @@
  * Edges   W3  release store of turn -> acquire load: the briefs, and all that the holder did to the memory.
  *         W4  release store of taken -> acquire load: the line has been read.
  * Locks   home_lock for the maker; a holder's own for each maker (outs), in which nothing else is taken.
- * Tested  tests/unit/test_strip.c, tests/stress/stress_share.c.
+ * Tested  tests/models/strip.pml, tests/unit/test_strip.c, tests/stress/stress_share.c.
  */
 #include "mem/strip.h"
 
