@@ -110,6 +110,7 @@ static int open_world(uint32_t base, uint32_t count)
 	if (r < 0)
 		return r;
 	world->members = m;
+	atomic_store_explicit(&world->with_members, true, memory_order_relaxed);
 	world->index = (uint32_t)(wf_process_id >> 32) - base - 1;
 	world->shared = true;
 	wf_slot_set(wf_process_id, world);

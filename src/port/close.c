@@ -293,7 +293,7 @@ int wf_port_end(struct weft_port *p, weft_time until)
 			wf_host_tell_ended(id);
 		if (wf_hosts)
 			wf_hosts->ended(id);
-		wf_id_ended(id, atomic_load_explicit(&p->watched, memory_order_relaxed));
+		wf_id_ended(id, atomic_load_explicit(&p->watcher, memory_order_relaxed));
 	}
 	wf_port_listed(p, false);
 	if (!context && (uint32_t)id & ((1u << WF_LOCAL_BITS) - 1))

@@ -1,7 +1,7 @@
 /* ended.c - what follows when an id ends: receives that named it, probes, members of ports.
  *
- * A walk over all open ports, under the table's lock; only when somebody has said that he waits for this id in
- * particular (port.watched), or some port has members.
+ * A walk over all open ports, under the table's lock, which enters those that it may concern: where somebody has said
+ * that he waits for this id in particular (port.watcher), and those that have members.
  */
 #include <errno.h>
 #include <string.h>
@@ -18,6 +18,7 @@ _Atomic uint32_t wf_ports_with_members;
 
 struct ending {
 	weft_id id, mask;               /* whoever is @id in these bits: one, or all of a process */
+	uint32_t watcher;               /* the port at which somebody waits for it in particular, as port.watcher says */
 	int err;                        /* of receives that named it */
 	bool broke;                     /* FRAGILE ports: their sends are to be taken back when no lock is held */
 };
@@ -33,6 +34,12 @@ struct looking {
 static bool concerns(const struct ending *x, weft_id id)
 {
 	return id && id != WEFT_ANY && !(id & WF_MEMBER_GONE) && ((id ^ x->id) & x->mask) == 0;
+}
+
+/* May it concern @p at all? A visit costs a heavy fence, and when many end at once each would come to all of them. */
+static bool may_concern(const struct ending *x, const struct weft_port *p)
+{
+	return x->watcher == WF_WATCHED_BY_ANY || x->watcher == p->number + 1 || atomic_load_explicit(&p->with_members, memory_order_relaxed);
 }
 
 /* Receives at @p that only @id could have satisfied. What it published comes first. */
@@ -133,6 +140,8 @@ static void visit(struct weft_port *p, void *arg)
 	struct ending *x = arg;
 	struct wf_work work = { NULL };
 
+	if (!may_concern(x, p))
+		return;
 	wf_port_enter(p);
 	if (p->open && !p->closing) {
 		wf_drain_ended_locked(p, &work);
@@ -150,6 +159,8 @@ static void vacate(struct weft_port *p, void *arg)
 {
 	struct ending *x = arg;
 
+	if (!atomic_load_explicit(&p->with_members, memory_order_relaxed))
+		return;
 	wf_port_enter(p);               /* one that is just being opened gets its members there */
 	for (uint32_t i = 0; p->members && i < p->members->count; i++)
 		if (concerns(x, atomic_load_explicit(&p->members->ids[i], memory_order_relaxed)))
@@ -181,11 +192,11 @@ static void ended(struct ending x)
 	}
 }
 
-void wf_id_ended(weft_id id, bool watched)
+void wf_id_ended(weft_id id, uint32_t watcher)
 {
 	wf_publish_ended(id);
-	if (watched || atomic_load_explicit(&wf_ports_with_members, memory_order_relaxed))
-		ended((struct ending){ .id = id, .mask = UINT64_MAX, .err = -ECONNRESET });
+	if (watcher || atomic_load_explicit(&wf_ports_with_members, memory_order_relaxed))
+		ended((struct ending){ .id = id, .mask = UINT64_MAX, .watcher = watcher, .err = -ECONNRESET });
 }
 
 /* @id, if it is a thread or a port of that process that is no more. */
@@ -228,7 +239,7 @@ void wf_ids_look(uint32_t process)
 		l.n = 0;
 		wf_port_each(look, &l);
 		for (int i = 0; i < l.n; i++)
-			wf_id_ended(l.gone[i], true);
+			wf_id_ended(l.gone[i], WF_WATCHED_BY_ANY);
 	} while (l.n == LOOK_MOST);             /* those are named by nobody any more: it ends */
 }
 
@@ -266,5 +277,5 @@ bool wf_process_named(uint32_t process)
 
 void wf_process_ended(uint32_t process, int err)
 {
-	ended((struct ending){ .id = (weft_id)process << 32, .mask = UINT64_MAX << 32, .err = err });
+	ended((struct ending){ .id = (weft_id)process << 32, .mask = UINT64_MAX << 32, .watcher = WF_WATCHED_BY_ANY, .err = err });
 }

@@ -104,7 +104,7 @@ static void frame(struct wf_peer *peer, uint32_t what, const unsigned char *body
 		break;
 	case WF_F_ENDED:
 		if (f.word.word >> 32 == peer->process)
-			wf_id_ended(f.word.word, true);
+			wf_id_ended(f.word.word, WF_WATCHED_BY_ANY);
 		break;
 	case WF_F_LOST:
 		lost(peer, &f.lost);

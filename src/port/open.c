@@ -26,10 +26,11 @@ static void clear(struct weft_port *p)
 	p->incarnation = 0;
 	atomic_store_explicit(&p->id, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->context, 0, memory_order_relaxed);
-	atomic_store_explicit(&p->watched, false, memory_order_relaxed);
+	atomic_store_explicit(&p->watcher, 0, memory_order_relaxed);
 	memset((char *)p + match, 0, wanted - match);
 	atomic_store_explicit(&p->big_wanted, false, memory_order_relaxed);
 	atomic_store_explicit(&p->broken, false, memory_order_relaxed);
+	atomic_store_explicit(&p->with_members, false, memory_order_relaxed);
 	atomic_store_explicit(&p->under_way, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->epoch, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->dead, 0, memory_order_relaxed);
@@ -73,6 +74,7 @@ int wf_port_make(weft_id id, weft_ctx context, const struct weft_proto *proto, e
 	p->index = WEFT_NOBODY;
 	p->thread_port = as == WF_MAKE_THREAD;
 	p->owner = p->thread_port ? id : 0;
+	p->watches_as = p->owner ? p->number + 1 : WF_WATCHED_BY_ANY;
 	p->limbo = p->shared = as == WF_MAKE_LIMBO;
 	p->open = true;
 	atomic_store_explicit(&p->id, id, memory_order_relaxed);
@@ -197,8 +199,14 @@ static void dress(struct weft_port *p, const struct weft_port_opts *o, struct wf
 	p->user = o->user;
 	p->shared = !(o->flags & WEFT_PORT_OWNED);
 	p->owner = p->shared ? 0 : wf_self.id;
+	p->watches_as = p->owner ? p->number + 1 : WF_WATCHED_BY_ANY;
 	if (o->name)
 		strcpy(p->name, o->name);
+	if (members) {
+		atomic_store_explicit(&p->with_members, true, memory_order_relaxed);
+		atomic_fetch_add_explicit(&wf_ports_with_members, 1, memory_order_relaxed);
+		wf_fence_light();               /* F1: who ends clears its id, passes a heavy fence and looks at these; if it sees them, it waits until we have left */
+	}
 	for (uint32_t i = 0; members && i < members->count; i++) {
 		weft_id id = atomic_load_explicit(&members->ids[i], memory_order_relaxed);
 
@@ -213,8 +221,6 @@ static void dress(struct weft_port *p, const struct weft_port_opts *o, struct wf
 			atomic_store_explicit(&p->broken, true, memory_order_relaxed);
 	}
 	wf_port_leave(p);
-	if (members)
-		atomic_fetch_add_explicit(&wf_ports_with_members, 1, memory_order_relaxed);
 }
 
 int weft_port_open(const struct weft_port_opts *theirs, struct weft_port **ret_port)

@@ -22,14 +22,14 @@ void wf_port_finish(struct weft_port *p);
 int wf_sends_cancel(struct weft_port *p, int err);
 bool wf_sends_pending(struct weft_port *p);
 
-/* [any] The thread, process or port @id has ended: receives that name it, members that were it. */
-void wf_id_ended(weft_id id, bool watched);
+/* [any] The thread, process or port @id has ended: receives that name it, members that were it. @watcher: who waits for it, as port.watcher says. */
+void wf_id_ended(weft_id id, uint32_t watcher);
 
 void wf_process_ended(uint32_t process, int err);       /* [listener] another process, and all that was in it: receives that name it end with @err */
 bool wf_process_named(uint32_t process);        /* [no lock] does a receive or a port wait for it, or one of it, in particular? */
 void wf_ids_look(uint32_t process);             /* [listener] ids of another process, which lives: its board tells which have ended */
 
-/* While none has members, an end concerns nobody but those who watch. Relaxed: opening happens before the end. */
+/* While none has members, an end concerns nobody but those who watch. */
 extern _Atomic uint32_t wf_ports_with_members;
 
 void wf_members_put(struct wf_members *m);

@@ -137,6 +137,8 @@ struct wf_members {
 	_Atomic(weft_id) ids[];                 /* with WF_MEMBER_GONE: has ended */
 };
 
+#define WF_WATCHED_BY_ANY UINT32_MAX     /* several ports, or one where several threads wait */
+
 struct weft_port {
 	/* Set when the page was made: its line on the board, with the park word of the thread whose port this is. */
 	_Alignas(WF_LINE) struct wf_face *face;
@@ -149,13 +151,14 @@ struct weft_port {
 	_Atomic(weft_id) id;                    /* as in the ring, whose line belongs to the senders; 0: ended */
 	_Atomic uint64_t context;
 	uint16_t incarnation;                   /* as in the tail */
-	_Atomic bool watched;                   /* written once: somebody waits for this port in particular: tell its end */
+	bool thread_port;
+	bool shared;                            /* any thread may receive */
+	_Atomic uint32_t watcher;               /* who waits for this port in particular, and is to be told of its end: as watches_as; 0: nobody yet */
 	void *match;                            /* of a foreign protocol */
 	struct wf_members *members;
 	uint32_t index, limit, flags;
-	bool thread_port;
-	bool shared;                            /* any thread may receive */
-	weft_id owner;                          /* else only this one */
+	uint32_t watches_as;                    /* number + 1, if only its owner waits here; else WF_WATCHED_BY_ANY */
+	weft_id owner;                          /* who may receive, unless shared */
 	weft_done_fn event;
 	void *user;
 	char name[64];
@@ -166,6 +169,7 @@ struct weft_port {
 	_Atomic bool big_wanted;                /* found full, or got more than a cell holds */
 	_Atomic bool broken;                    /* FRAGILE, and a member has ended */
 	_Atomic uint32_t under_way;             /* operations, if there is a limit */
+	_Atomic bool with_members;              /* an end may concern it: said before it looks whether they live */
 	_Atomic uint32_t epoch, dead;
 	_Atomic uint32_t dead_told;             /* WARY: so many ends were told to those who wait for anyone */
 	_Atomic uint32_t drains;                /* counts drains by others than the owner */

@@ -96,7 +96,7 @@ static int source_gone(const struct probe *b)
 	memcpy(&h, b->want, sizeof(h));
 	if (!b->port->proto && h.src == WEFT_ANY)
 		return wf_wary(b->port, b->told);
-	if (b->port->proto || wf_watch(h.src) == 0)
+	if (b->port->proto || wf_watch(b->port, h.src) == 0)
 		return 0;
 	return weft_fail(-ESRCH, "nobody of that id lives, and it has left nothing");
 }

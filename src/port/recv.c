@@ -176,7 +176,7 @@ static int sleep_for(struct weft_port *p, const struct wf_head *want, const stru
 			wf_fence_slow();                                /* F1: who finds our name passes one, too */
 		else
 			wf_fence_heavy_far();                           /* F1 */
-		if ((want->src != WEFT_ANY && wf_watch(want->src) < 0) || wf_past(until)) {
+		if ((want->src != WEFT_ANY && wf_watch(p, want->src) < 0) || wf_past(until)) {
 			wf_get_up(&w);
 			break;
 		}

@@ -21,10 +21,21 @@ void wf_recv_again(struct weft_req *r);
 void wf_recv_landed(struct weft_req *r, int err);       /* [no lock] one of another process was fetched; its port was pinned */
 void wf_recv_resume(struct weft_req *r);        /* [callback runner] its memory is free again; its port was kept open */
 
-/* [inside its port, or behind that] A receive that names @src will wait: its end shall be told. -ESRCH: it has ended already. */
-static inline int wf_watch(weft_id src)
+/* The first one's number stays until there is a second one. */
+static inline void wf_watch_as(struct weft_port *p, uint32_t who)
+{
+	uint32_t nobody = 0;
+
+	/* release, as the look at it is acquire: ordered with the id by the fence that follows */
+	if (!atomic_compare_exchange_strong_explicit(&p->watcher, &nobody, who, memory_order_release, memory_order_relaxed) && nobody != who)
+		atomic_store_explicit(&p->watcher, WF_WATCHED_BY_ANY, memory_order_release);
+}
+
+/* [inside @at, or behind that] A receive at @at that names @src will wait: its end shall be told. -ESRCH: it has ended already. */
+static inline int wf_watch(struct weft_port *at, weft_id src)
 {
 	struct weft_port *p;
+	uint32_t watcher;
 
 	if (wf_far_watched(src))
 		return 0;
@@ -33,13 +44,16 @@ static inline int wf_watch(weft_id src)
 		return wf_hosts->watch(src);
 	if (wf_unlikely(!p) && wf_peers_on() && src >> 32 != wf_process_id >> 32)
 		return wf_far_watch(src);
-	if (wf_unlikely(!p || atomic_load_explicit(&p->id, WF_DEPENDS) != src))
+	if (wf_unlikely(!p))
 		return -ESRCH;
-	if (wf_likely(atomic_load_explicit(&p->watched, memory_order_relaxed)))
+	/* acquire: whoever said it may have come too late, which the id, read after it, tells */
+	watcher = atomic_load_explicit(&p->watcher, memory_order_acquire);
+	if (wf_unlikely(atomic_load_explicit(&p->id, WF_DEPENDS) != src))
+		return -ESRCH;
+	if (wf_likely(watcher == at->watches_as || watcher == WF_WATCHED_BY_ANY))
 		return 0;
-	/* F1: the closer clears its id, passes a heavy fence and looks at watched. */
-	atomic_store_explicit(&p->watched, true, memory_order_relaxed);
-	wf_fence_light();
+	wf_watch_as(p, at->watches_as);
+	wf_fence_light();               /* F1: the closer clears its id, passes a heavy fence and looks at watcher */
 	return atomic_load_explicit(&p->id, memory_order_relaxed) == src ? 0 : -ESRCH;
 }
 

@@ -25,7 +25,7 @@ int wf_post_locked(struct weft_port *p, struct weft_req *r, const void *want, st
 	src = wf_named(p, want);
 	if (!src && (err = wf_wary_now(p)) < 0)
 		return err;
-	if (src && wf_watch(src) < 0) {
+	if (src && wf_watch(p, src) < 0) {
 		/* What it published before it ended comes first. */
 		wf_drain_ended_locked(p, work);
 		err = wf_take_locked(p, want, &t, work, ret_send);
@@ -170,7 +170,7 @@ static inline __attribute__((always_inline)) struct weft_req *post_plain_locked(
 	struct weft_match_entry *e;
 	struct weft_req *r;
 
-	if (src != WEFT_ANY ? wf_unlikely(wf_watch(src) < 0) : wf_unlikely(p->flags & WEFT_PORT_WARY))
+	if (src != WEFT_ANY ? wf_unlikely(wf_watch(p, src) < 0) : wf_unlikely(p->flags & WEFT_PORT_WARY))
 		return NULL;
 	r = wf_slab_get(WF_SLAB_REQ);
 	if (wf_unlikely(!r))

@@ -77,7 +77,7 @@ void wf_watch_gone(struct wf_trunk *t, uint32_t id)
 	wf_ids_put(&t->watched, id, WF_ID_OVER);        /* without memory it is asked for again, and answered again */
 	wf_unlock(&t->lock);
 	atomic_fetch_add_explicit(&t->gones, 1, memory_order_release);
-	wf_id_ended((weft_id)t->process << 32 | id, true);
+	wf_id_ended((weft_id)t->process << 32 | id, WF_WATCHED_BY_ANY);
 }
 
 void wf_watch_look(void)
