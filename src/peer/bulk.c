@@ -182,7 +182,7 @@ static void measure(struct wf_lane *lane, const struct wf_flying *f, weft_time n
 		lane->rtt_least = t;
 }
 
-int wf_bulk_acked(struct wf_remote *r, struct wf_lane *lane, uint64_t count)
+int wf_bulk_acked(struct wf_remote *r, struct wf_lane *lane, uint64_t count, weft_time waited)
 {
 	if (count < lane->chunk_acked || count > lane->chunk_sent)
 		return -EPROTO;
@@ -192,7 +192,7 @@ int wf_bulk_acked(struct wf_remote *r, struct wf_lane *lane, uint64_t count)
 
 		if (f->send)
 			f->send->bulk->nout--;
-		measure(lane, f, r->now);
+		measure(lane, f, r->now - waited);
 		lane->fly_first = (lane->fly_first + 1) % WF_FLYING;
 		lane->fly_count--;
 	}

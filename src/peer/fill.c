@@ -32,9 +32,13 @@ unsigned char *wf_put_acks(struct wf_remote *r, struct wf_lane *lane, unsigned c
 			to = lane_frame(to, WF_WIRE_ACK, (unsigned)(in - r->in), in->epoch, in->next);
 		in->told = in->next;
 	}
-	if (lane->chunk_told != lane->chunk_got)
-		to = lane_frame(to, WF_WIRE_CHUNKS, 0, 0, lane->chunk_got);
+	if (lane->chunk_told != lane->chunk_got) {
+		weft_time waited = (r->now - lane->chunk_at) / 1000;
+
+		to = lane_frame(to, WF_WIRE_CHUNKS, 0, waited < 0 ? 0 : waited > UINT32_MAX ? UINT32_MAX : (uint32_t)waited, lane->chunk_got);
+	}
 	lane->chunk_told = lane->chunk_got;
+	lane->chunks_untold = 0;
 	lane->resumes = lane->acks = 0;
 	lane->ack_now = false;
 	lane->ack_at = 0;
@@ -155,8 +159,11 @@ int wf_remote_fill(struct wf_remote *r, struct wf_lane *lane, struct wf_fill *f,
 	for (uint64_t m = lane->ready; m && !f->body_len && f->nsmall + 4 <= pieces; m &= m - 1)
 		put_stream(r, lane, f, r->out[__builtin_ctzll(m)], &room, &begun);
 	if (!f->body_len && wf_bulk_cut(r, lane, &chunk)) {
-		unsigned char *p = f->room + room;
+		unsigned char *p;
 
+		if (!room)
+			room = (size_t)(put_lane(r, lane, f->room) - f->room);          /* theirs have come: told along with ours */
+		p = f->room + room;
 		wf_wire_head(p, WF_WIRE_CHUNK, 0, 24);
 		wf_put32(p + 4, 0);
 		wf_put64(p + 8, chunk.send->token);

@@ -123,6 +123,7 @@ void wf_invite_revoked(struct wf_remote *r, uint64_t token);
 /* record.c */
 void wf_ack_now(struct wf_remote *r, struct wf_lane *lane);                     /* what came by @lane is to be acknowledged */
 void wf_ack_later(struct wf_remote *r, struct wf_lane *lane, bool much);        /* the same, with the next record that leaves; @much: its sender keeps much for it */
+void wf_ack_chunk(struct wf_remote *r, struct wf_lane *lane);   /* a chunk has come: of several at once, or with the next record that leaves */
 
 /* credit.c */
 uint64_t wf_credit_cost(uint64_t len);
@@ -135,7 +136,7 @@ int wf_credit_got(struct wf_remote *r, uint64_t limit);
 int wf_bulk_grant(struct wf_remote *r, uint64_t number, uint64_t token, uint64_t limit);
 bool wf_bulk_cut(struct wf_remote *r, struct wf_lane *lane, struct wf_flying *ret_chunk);
 bool wf_bulk_wanted(const struct wf_remote *r);
-int wf_bulk_acked(struct wf_remote *r, struct wf_lane *lane, uint64_t count);
+int wf_bulk_acked(struct wf_remote *r, struct wf_lane *lane, uint64_t count, weft_time waited);       /* so long ago the last of them was there */
 void wf_bulk_again(struct wf_remote *r, struct wf_lane *lane);                  /* what flies on @lane is cut again */
 int wf_bulk_asked(struct wf_remote *r, uint64_t number, uint64_t from, uint64_t to);
 void wf_bulk_forget(struct wf_remote *r, struct wf_rsend *s);

@@ -262,7 +262,7 @@ void wf_remote_body(struct wf_remote *r, struct wf_lane *lane, bool ok, weft_tim
 	if (kind == WF_BODY_EAGER)
 		wf_ack_later(r, lane, lane->bodies >= WF_BODIES_MOST);
 	else
-		wf_ack_now(r, lane);
+		wf_ack_chunk(r, lane);
 }
 
 int wf_landing_close(struct wf_remote *r, struct wf_landing *l, int err)

@@ -10,6 +10,8 @@
 
 #define ACK_DELAY (2 * WEFT_MS)         /* nobody waits for it: who sends has its memory back before */
 #define ACK_SOON (20 * WEFT_MS / 1000)  /* much is kept for it: but an answer that is being made may take it along */
+#define CHUNK_DELAY (WEFT_MS / 4)       /* small beside what a lane may be given ahead (bulk.c): it need not wait for this */
+#define CHUNKS_UNTOLD (WF_CHUNKS_OUT / 3)       /* who sends one long message has no more than that under way */
 #define ERRORS_MOST 8
 
 static struct wf_act *add_act(struct wf_acts *acts, uint8_t kind)
@@ -27,14 +29,26 @@ void wf_ack_now(struct wf_remote *r, struct wf_lane *lane)
 	wf_lane_wake(r, lane);
 }
 
-void wf_ack_later(struct wf_remote *r, struct wf_lane *lane, bool much)
+static void ack_by(struct wf_remote *r, struct wf_lane *lane, weft_time at)
 {
-	weft_time at = r->now + (much ? ACK_SOON : ACK_DELAY);
-
 	if (lane->ack_at && lane->ack_at <= at)
 		return;
 	lane->ack_at = at;
 	wf_arm(r, at);
+}
+
+void wf_ack_later(struct wf_remote *r, struct wf_lane *lane, bool much)
+{
+	ack_by(r, lane, r->now + (much ? ACK_SOON : ACK_DELAY));
+}
+
+void wf_ack_chunk(struct wf_remote *r, struct wf_lane *lane)
+{
+	lane->chunk_at = r->now;
+	if (++lane->chunks_untold >= CHUNKS_UNTOLD)
+		wf_ack_now(r, lane);
+	else
+		ack_by(r, lane, r->now + CHUNK_DELAY);
 }
 
 /* ---- frames about the lane ---- */
@@ -116,7 +130,7 @@ static int lane_frame(struct wf_remote *r, struct wf_lane *lane, const unsigned 
 			return 0;
 		return p[0] == WF_WIRE_ACK ? wf_out_acked(r, out, value) : wf_out_resume(r, out, value);
 	case WF_WIRE_CHUNKS:
-		return wf_bulk_acked(r, lane, value);
+		return wf_bulk_acked(r, lane, value, (weft_time)epoch * 1000);
 	case WF_WIRE_LIMIT:
 		return wf_credit_got(r, value);
 	case WF_WIRE_PING:

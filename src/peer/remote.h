@@ -228,6 +228,8 @@ struct wf_lane {
 	uint64_t pong;
 	/* chunks */
 	uint64_t chunk_sent, chunk_acked, chunk_got, chunk_told;
+	uint32_t chunks_untold;                 /* how many came since */
+	weft_time chunk_at;                     /* when the last of them had come */
 	struct wf_flying *flying;               /* chunks not acknowledged: a ring of WF_FLYING, made on first use */
 	uint32_t fly_first, fly_count;
 	uint64_t rate;                          /* bytes a second, measured; 0: not yet */

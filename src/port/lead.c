@@ -140,19 +140,28 @@ int wf_lead_park(struct wf_parker *p, weft_time until, void (*cleanup)(void *), 
 {
 	struct undo u = { cleanup, arg };
 	uint32_t asleep = 1;
+	weft_time soon;
+	bool armed;
 
 	if (wf_likely(!wf_hosts) || !wf_trylock(&leading))
 		return wf_park(p, until, cleanup, arg);
 	atomic_store_explicit(&leader, p, memory_order_relaxed);
 	wf_fence_slow();                                                /* F1 with wf_lead_look */
+	armed = wf_hosts->arm() == 0;
 	/* acq_rel: a waker's 0 stays. */
-	if (wf_hosts->arm() == 0 && atomic_compare_exchange_strong_explicit(&p->word, &asleep, 2, memory_order_acq_rel, memory_order_acquire)) {
+	if (armed && atomic_compare_exchange_strong_explicit(&p->word, &asleep, 2, memory_order_acq_rel, memory_order_acquire)) {
 		pthread_cleanup_push(cancelled, &u);
 		sleep_on(p, until);
 		pthread_cleanup_pop(0);
 	}
-	wf_park_end(p);
+	if (armed)
+		wf_park_end(p);
 	resign();
+	if (wf_unlikely(!armed)) {
+		/* Another is at the rails, in a long write perhaps, and wakes us if it reads what we wait for: there is nothing to be had by trying again at once. */
+		soon = wf_now() + TICK_LEAST;
+		wf_park(p, until < soon ? until : soon, cleanup, arg);
+	}
 	wf_hosts->poll(false);          /* whatever lane it was */
 	return wf_past(until) ? -ETIMEDOUT : 0;
 }
@@ -178,8 +187,9 @@ int wf_lead_listen(void)
 		atomic_store_explicit(&dozing, false, memory_order_relaxed);
 		n = wf_hosts->poll(false);
 		wf_unlock(&leading);
+		watches = n != -EBUSY;          /* else another is at them, and has been for so long that we took it for gone: the descriptor would wake us again and again */
 	}
-	return n;
+	return n < 0 ? 0 : n;
 }
 
 int wf_lead_watch(int64_t *patience)

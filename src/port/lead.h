@@ -2,7 +2,8 @@
  *
  * A thread that spins looks at them itself. Of those that sleep one leads: it sleeps on the rails' descriptor, so what arrives for it needs no second switch; the
  * others sleep on their own words. While somebody looks or leads the listener keeps out of the way: it only comes by, after an eighth of a millisecond and then ever more seldom,
- * once a millisecond at last, to see whether that is still so. When nobody does it watches them itself. A process at rest has nobody awake.
+ * once a millisecond at last, to see whether that is still so. When nobody does it watches them itself. A process at rest has nobody awake. While a thread is at the rails, which
+ * may take it long if it writes much, nobody else watches them: their descriptor would tell again and again of what only that one can take.
  *
  * Who spins may take a busy lane out of what the descriptor tells of; it is put back before somebody sleeps there (arm). So nobody spins like that while another leads, and
  * who finds a leader after such a look wakes it, to arm again. The listener, too, is woken by the first who looks while it sleeps on the descriptor.

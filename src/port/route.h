@@ -38,8 +38,8 @@ struct wf_route_ops {
 	void (*seek_locked)(struct weft_port *p, const void *want);     /* [door] a receive was posted that found nothing */
 	void (*abort)(struct weft_port *p);                     /* [no lock] @p closes: what is fetched for it is not awaited */
 
-	int (*poll)(bool spins);                                /* [any, no lock] progress on the rails: how many things happened; @spins: the next look comes at once,
-								 * and nobody sleeps on fd */
+	int (*poll)(bool spins);                                /* [any, no lock] progress on the rails: how many things happened; -EBUSY: nothing here, and another
+								 * thread is at it. @spins: the next look comes at once, and nobody sleeps on fd */
 	int (*arm)(void);                                       /* [any] before sleeping on fd: 0, or 1: poll first */
 	weft_time (*next)(void);                                /* [any] poll then at the latest */
 	void (*asked)(void);                                    /* [listener] was something asked from outside (board.h)? */

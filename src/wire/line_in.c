@@ -12,19 +12,28 @@
 
 #define LANDING_TIME (5 * WEFT_MS)
 
-/* What was read may have left something to do. */
-static void settle(struct wf_trunk *t)
+/* What was read may have left something to do: when all that is here has been read. */
+static void settle(struct wf_line *l)
 {
+	struct wf_trunk *t = l->trunk;
 	bool due, news;
 
 	wf_lock(&t->lock);
 	due = wf_remote_due(&t->remote, t->remote.now);
 	news = !due && wf_trunk_news_locked(t);
 	wf_unlock(&t->lock);
-	if (due)
-		wf_trunk_turn(t);
-	else if (news)
+	l->due |= due;
+	if (news)
 		wf_trunks_by(atomic_load_explicit(&t->wake, memory_order_relaxed));
+}
+
+/* [reader, no lock] All that was here has been read. */
+static void see_to(struct wf_line *l)
+{
+	if (!l->due)
+		return;
+	l->due = false;
+	wf_trunk_turn(l->trunk);
 }
 
 /* [reading, trunk.lock] What messages cost that were read is given back. */
@@ -68,8 +77,7 @@ static int frames(struct wf_line *l, const struct wf_whole *w)
 		wf_unlock(&t->lock);
 	}
 	wf_unlock(&t->reading);
-	if (due)
-		wf_trunk_turn(t);
+	l->due |= due;
 	if (news)
 		wf_trunks_by(atomic_load_explicit(&t->wake, memory_order_relaxed));
 	return r;
@@ -197,7 +205,7 @@ static ssize_t tail(struct wf_line *l, const uint8_t *p, size_t n, struct weft_n
 	wf_trunk_do(t, &acts, l);
 	wf_unlock(&t->reading);
 	l->stage = WF_LINE_RECORDS;
-	settle(t);
+	settle(l);
 	return r < 0 ? r : (ssize_t)len;
 }
 
@@ -210,10 +218,9 @@ static int body_whole(struct wf_line *l)
 	return wf_record_body_tail(l->open.end.mode) ? 0 : (int)tail(l, NULL, 0, &none);
 }
 
-ssize_t wf_line_bytes(void *cookie, void *bytes, size_t len, struct weft_need *need)
+/* [reader] As wf_line_bytes, without what follows from it. */
+static ssize_t read_bytes(struct wf_line *l, uint8_t *p, size_t len, struct weft_need *need)
 {
-	struct wf_line *l = cookie;
-	uint8_t *p = bytes;
 	size_t at = 0;
 
 	while (at < len && !need->pieces && !need->want) {
@@ -248,6 +255,15 @@ ssize_t wf_line_bytes(void *cookie, void *bytes, size_t len, struct weft_need *n
 	return (ssize_t)at;
 }
 
+ssize_t wf_line_bytes(void *cookie, void *bytes, size_t len, struct weft_need *need)
+{
+	struct wf_line *l = cookie;
+	ssize_t n = read_bytes(l, bytes, len, need);
+
+	see_to(l);
+	return n;
+}
+
 int wf_line_placed(void *cookie, size_t got, struct weft_need *need)
 {
 	struct wf_line *l = cookie;
@@ -261,7 +277,8 @@ int wf_line_placed(void *cookie, size_t got, struct weft_need *need)
 		left -= n;
 	}
 	wf_line_body_came(l, got);
-	if (r < 0)
-		return r;
-	return l->body_left ? body_goes(l, need) : body_whole(l);
+	if (r == 0)
+		r = l->body_left ? body_goes(l, need) : body_whole(l);
+	see_to(l);
+	return r;
 }

@@ -94,7 +94,7 @@ static int poll(bool spins)
 		count_strangers();
 	}
 	wf_unshield();
-	return n + (r > 0 ? r : 0);
+	return n == 0 && r == -EBUSY ? r : n + (r > 0 ? r : 0);
 }
 
 static int arm(void)
@@ -183,10 +183,10 @@ bool wf_wire_leave(weft_time until)
 	if (!wf_hosts)
 		return true;
 	for (bool begin = true; !(all = wf_trunks_close(begin)) && !wf_past(until); begin = false)
-		if (poll(false) == 0)
+		if (poll(false) <= 0)
 			wf_nap(100000);
 	while (wf_lines_end_all())
-		if (poll(false) == 0)
+		if (poll(false) <= 0)
 			wf_nap(100000);
 	wf_hosts = NULL;
 	wf_roots.trunks = wf_roots.whereabouts = wf_roots.strangers = 0;

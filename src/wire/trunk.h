@@ -55,6 +55,7 @@ struct wf_line {
 	size_t body_left;
 	struct iovec into[WEFT_NEED_PIECES];    /* where the driver puts bytes now */
 	uint32_t pieces;
+	bool due;                               /* what was read has left the trunk something to do */
 
 	/* under writing */
 	struct wf_lock writing;

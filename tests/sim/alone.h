@@ -38,4 +38,31 @@ static inline void alone(struct wf_remote *r, struct wf_lane *lane[3])
 	}
 }
 
+/* How many acts of that kind it wants now. */
+static inline int acts_of(struct wf_remote *r, uint8_t kind)
+{
+	struct wf_acts acts = { 0 };
+	int n = 0;
+
+	wf_remote_acts(r, WEFT_S, &acts);
+	for (int i = 0; i < acts.n; i++)
+		n += acts.a[i].kind == kind;
+	return n;
+}
+
+/* One control frame from the other end, by hand. */
+static inline int control(struct wf_remote *r, struct wf_lane *lane, const unsigned char *frame, uint32_t len)
+{
+	unsigned char bytes[600];
+	struct wf_acts acts = { 0 };
+
+	if (!r->in[0].epoch) {
+		wf_wire_put(bytes, WF_WIRE_MOVE, 0, 1, 0);
+		MUST_OK(wf_remote_record(r, lane, bytes, 16, 0, WEFT_S, &acts));
+	}
+	wf_wire_put(bytes, WF_WIRE_STREAM, 0, 1, r->in[0].next);
+	memcpy(bytes + 16, frame, len);
+	return wf_remote_record(r, lane, bytes, 16 + len, 0, WEFT_S, &acts);
+}
+
 #endif
