@@ -24,11 +24,12 @@ void (*wf_park_ring)(void);
 _Thread_local unsigned wf_spin_skip;
 static _Thread_local unsigned crowds;   /* waits in a row that met one */
 static _Atomic unsigned spins_per_us = 16;
-static _Atomic int64_t crowd_ns = 500;
+static _Atomic uint64_t crowd_ticks = 500;
 
 void wf_park_init(void)
 {
-	int64_t best = INT64_MAX, yield = INT64_MAX;
+	int64_t best = INT64_MAX;
+	uint64_t yield = UINT64_MAX;
 
 	for (int i = 0; i < 5; i++) {           /* the fastest: a preempted batch says nothing */
 		weft_time t = wf_now();
@@ -39,13 +40,13 @@ void wf_park_init(void)
 		best = t < best ? t : best;
 	}
 	for (int i = 0; i < 20; i++) {
-		weft_time t = wf_now();
+		uint64_t t = wf_ticks();
 
 		sched_yield();
-		t = wf_now() - t;
+		t = wf_ticks() - t;
 		yield = t < yield ? t : yield;
 	}
-	atomic_store_explicit(&crowd_ns, 2 * yield + CROWD_NS, memory_order_relaxed);
+	atomic_store_explicit(&crowd_ticks, 2 * yield + CROWD_NS * wf_ticks_us() / 1000, memory_order_relaxed);
 	/* relaxed, here and where they are read: a stale count is a spin a little longer or shorter. */
 	atomic_store_explicit(&spins_per_us, (unsigned)(64 * PATIENCE_NS / (best > 0 ? best : 1)) + 1, memory_order_relaxed);
 	wf_park_tune(wf_knob(WF_KNOB_SPIN_NS));
@@ -60,23 +61,24 @@ void wf_park_tune(int64_t spin_ns)
 
 bool wf_linger_more(struct wf_linger *w)
 {
-	weft_time before, after;
+	uint64_t ticks;
+	weft_time now;
 
 	if (wf_knob(WF_KNOB_SPIN_NS) == 0)
 		return false;
-	before = wf_now();
+	ticks = wf_ticks();             /* in a crowd this is done for each message, and the clock would be a tenth of it */
 	sched_yield();
-	after = wf_now();
-	if (!w->began)
-		w->began = before;
-	if (after - before > atomic_load_explicit(&crowd_ns, memory_order_relaxed)) {
+	if (wf_ticks() - ticks > atomic_load_explicit(&crowd_ticks, memory_order_relaxed)) {
 		if (w->yields == 0 && ++crowds >= 2)    /* once may be chance */
 			wf_spin_skip = CROWD_SKIPS;
 		return ++w->yields <= wf_knob(WF_KNOB_YIELDS);
 	}
 	crowds = wf_spin_skip = 0;
 	w->spins = atomic_load_explicit(&spins_per_us, memory_order_relaxed);
-	return after - w->began < wf_knob(WF_KNOB_ALONE_NS);
+	now = wf_now();
+	if (!w->began)
+		w->began = now;
+	return now - w->began < wf_knob(WF_KNOB_ALONE_NS);
 }
 
 static int sleep_far(struct wf_parker *p, weft_time until)
