@@ -182,17 +182,8 @@ undo:
 
 void wf_far_wake(struct wf_far *f)
 {
-	uint32_t name;
-
-	if (!f->ticket)
-		return;
-	if (f->peer->strong)
-		wf_fence_slow();                                                /* F1 */
-	else
-		wf_fence_light();                                               /* F1 */
-	name = atomic_load_explicit(&f->ticket->writer, memory_order_relaxed);
-	if (wf_unlikely(name))
-		wf_peer_wake(f->peer, name);
+	if (f->ticket)
+		wf_peer_wake_named(f->peer, &f->ticket->writer);
 }
 
 bool wf_far_claim(struct weft_req *send)

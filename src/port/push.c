@@ -124,15 +124,7 @@ static bool cancel_ticket_locked(struct wf_push *u, int err)
 
 static void wake_reader(struct wf_push *u)
 {
-	uint32_t name;
-
-	if (u->peer->strong)
-		wf_fence_slow();                                                /* F1 */
-	else
-		wf_fence_light();                                               /* F1 */
-	name = atomic_load_explicit(&u->ticket->reader, memory_order_relaxed);
-	if (wf_unlikely(name))
-		wf_peer_wake(u->peer, name);
+	wf_peer_wake_named(u->peer, &u->ticket->reader);
 }
 
 /* [busy] It was taken and cannot be sent: both ends learn of it. */

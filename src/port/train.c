@@ -88,19 +88,6 @@ static void fill_cell(struct wf_cell *c, weft_id src, uint32_t index, uint64_t t
 	memcpy(c->body, body, WF_BODY_NEAR);
 }
 
-static void wake_reader(struct wf_pipe *p, struct wf_peer *peer)
-{
-	uint32_t name;
-
-	if (peer->strong)
-		wf_fence_slow();                                                /* F1 */
-	else
-		wf_fence_light();                                               /* F1 */
-	name = atomic_load_explicit(&p->head->reader, memory_order_relaxed);
-	if (wf_unlikely(name))
-		wf_peer_wake(peer, name);
-}
-
 /* [busy] Where the next message begins. Not where the last one did, if there is room elsewhere: its receiver still has those lines, and has to be asked for them back (64 KiB took
  * 1.22 of the raw ring so on x86-64, and 0.96 behind each other). */
 static uint32_t start_behind(const struct train *t, size_t len)
@@ -140,7 +127,7 @@ bool wf_train_send(struct wf_way *w, uint16_t who, weft_id src, uint32_t index, 
 		memcpy(t->pipe->data + t->at.start + done, (const char *)data + done, n);
 		wf_pipe_filled(t->pipe);
 	}
-	wake_reader(t->pipe, w->peer);
+	wf_peer_wake_named(w->peer, &t->pipe->head->reader);
 	wf_unlock(&t->busy);
 	return true;
 }
@@ -155,7 +142,7 @@ void wf_trains_insist(void)
 				continue;               /* whoever has it is at it */
 			if (t->pipe && !is_empty(t)) {
 				wf_pipe_insist(t->pipe, t->at.base);
-				wake_reader(t->pipe, wf_peer_at(process));
+				wf_peer_wake_named(wf_peer_at(process), &t->pipe->head->reader);
 			}
 			wf_unlock(&t->busy);
 		}

@@ -86,6 +86,20 @@ void wf_peer_ring(struct wf_peer *peer);
 /* [any] Wakes who was found named in one of @peer's faces or tickets: a face's number + 1, or WF_SLEEPS_LISTENER. */
 void wf_peer_wake(struct wf_peer *peer, uint32_t name);
 
+/* [any] What it waits for was stored: wakes who is named in @name, if somebody is. */
+static inline void wf_peer_wake_named(struct wf_peer *peer, const _Atomic uint32_t *name)
+{
+	uint32_t who;
+
+	if (peer->strong)
+		wf_fence_slow();                                                /* F1 */
+	else
+		wf_fence_light();                                               /* F1 */
+	who = atomic_load_explicit(name, memory_order_relaxed);
+	if (wf_unlikely(who))
+		wf_peer_wake(peer, who);
+}
+
 /* [any, no lock] Reads and hands up the frames of all, unless another thread is at it, and writes what waited: how many came. */
 int wf_peers_poll(void);
 int wf_peer_poll(struct wf_peer *peer);         /* [listener] of one, for certain */
