@@ -326,6 +326,13 @@ int wf_opener_end(struct wf_opener *o, const uint8_t *tail)
 	return part_close(e);
 }
 
+int wf_opener_body(struct wf_opener *o, uint8_t *bytes, size_t n)
+{
+	int r = part_piece(&o->end, bytes, bytes, n);
+
+	return r < 0 ? r : wf_opener_end(o, bytes + n);
+}
+
 long wf_opener_frames(struct wf_opener *o, uint8_t *bytes, size_t n, size_t *ret_frames, size_t *ret_body)
 {
 	size_t tail = wf_record_tail(o->end.mode), frames, body;

@@ -106,6 +106,7 @@ long wf_sealer_frames(struct wf_sealer *s, const struct iovec *pieces, int n, si
 int wf_opener_begin(struct wf_opener *o, const uint8_t head[WF_RECORD_HEAD], size_t *ret_frames, size_t *ret_body);
 int wf_opener_piece(struct wf_opener *o, void *to, const void *from, size_t n);
 int wf_opener_end(struct wf_opener *o, const uint8_t *tail);
+int wf_opener_body(struct wf_opener *o, uint8_t *bytes, size_t n);      /* all of a body of @n bytes, in place, and the tail behind it */
 
 /* Head, frames and tail at the beginning of the @n @bytes, in place. Returns how many bytes they took; 0: they are not all
  * there, nothing happened; or -EBADMSG. Then, if @ret_body is not 0, the body by pieces. */

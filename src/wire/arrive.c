@@ -197,23 +197,24 @@ static void message(struct wf_trunk *t, const struct wf_act *a)
 	t->costs += a->cost;
 	if (wf_likely(dropped_in(t, m)))
 		return;
-	t->stirred = true;
 	p = wf_arrive_enter(m);
-	if (!p) {
-		wf_arrive_refuse(t, m, -ESRCH);
-	} else if (!wf_arrive_facts(p, t->process, m, &in)) {
-		wf_port_leave(p);
-		wf_arrive_refuse(t, m, -EPROTO);
-	} else {
+	if (wf_likely(p && wf_arrive_facts(p, t->process, m, &in))) {
 		in.kind = WF_ARENA;
 		in.payload = m->payload;
-		if (m->flags & WF_WIRE_SYNC) {
-			wf_arrive_stand(t, p, &in, m, NULL);
-		} else if (!wf_arrive_deliver(p, &in)) {
+		if (wf_likely(!(m->flags & WF_WIRE_SYNC))) {
+			if (wf_likely(wf_arrive_deliver(p, &in)))
+				return;         /* here, whoever is to have it: its sender hears nothing */
 			wf_log(WF_WARN, "no memory for a message of process %s: lost", t->name);
 			wf_arrive_refuse(t, m, -ENOMEM);
+		} else {
+			wf_arrive_stand(t, p, &in, m, NULL);
 		}
+	} else {
+		if (p)
+			wf_port_leave(p);
+		wf_arrive_refuse(t, m, p ? -EPROTO : -ESRCH);
 	}
+	t->stirred = true;
 }
 
 /* ---- stand-ins ---- */

@@ -43,8 +43,9 @@ static void credit_locked(struct wf_trunk *t)
 	t->costs = 0;
 }
 
-/* [reader] The frames of a record, with its body if that is there: told to the remote, and done. */
-static int frames(struct wf_line *l, const struct wf_whole *w)
+/* [reader] The frames of a record, with its body if that is there: told to the remote, and done. A body that it does not take along is left, and is @w's no more, unless it was
+ * @asked about that before: then it is wrong. */
+static int frames(struct wf_line *l, struct wf_whole *w, bool asked)
 {
 	struct wf_trunk *t = l->trunk;
 	weft_time now = wf_now_about();
@@ -59,8 +60,10 @@ static int frames(struct wf_line *l, const struct wf_whole *w)
 		if (t->costs)           /* of the last time: as long as it is little it can wait */
 			credit_locked(t);
 		r = 0;
-		if ((w->body_len && !w->body) || !wf_remote_record_brisk(&t->remote, l->of, w, now, &acts, false))
-			r = w->body ? -ECONNABORTED : wf_remote_record(&t->remote, l->of, w->frames, w->len, w->body_len, now, &acts);
+		if ((w->body_len && !w->body) || !wf_remote_record_brisk(&t->remote, l->of, w, now, &acts, false)) {
+			r = w->body && asked ? -ECONNABORTED : wf_remote_record(&t->remote, l->of, w->frames, w->len, w->body_len, now, &acts);
+			w->body = NULL;
+		}
 		due = wf_remote_due(&t->remote, now);
 		news |= wf_trunk_news_locked(t);                /* an acknowledgement, in a while; whoever asks has to tell it */
 		wf_unlock(&t->lock);
@@ -145,7 +148,7 @@ static ssize_t record(struct wf_line *l, uint8_t *p, size_t n, struct weft_need 
 	size_t length, body, end = wf_record_body_tail(l->open.end.mode);
 	long took = wf_opener_frames(&l->open, p, n, &length, &body);
 	struct wf_whole w;
-	int r;
+	int r = 0;
 
 	if (took < 0)
 		return took;
@@ -154,15 +157,22 @@ static ssize_t record(struct wf_line *l, uint8_t *p, size_t n, struct weft_need 
 		return 0;
 	}
 	w = (struct wf_whole){ .frames = p + WF_RECORD_HEAD, .len = (uint32_t)length, .body_len = (uint32_t)body };
-	if (body && n - (size_t)took >= body + end && message_whole(l, &w, p + took)) {
-		r = wf_opener_piece(&l->open, p + took, p + took, body);
+	if (body && n - (size_t)took >= body + end) {
+		bool sure = l->open.end.mode == WF_MODE_AUTH;           /* nothing is to be opened or checked first */
+
+		if (sure)
+			w.body = p + took;
+		else if (message_whole(l, &w, p + took))
+			r = wf_opener_body(&l->open, p + took, body);
 		if (r == 0)
-			r = wf_opener_end(&l->open, p + took + body);
-		if (r == 0)
-			r = frames(l, &w);
-		return r < 0 ? r : took + (ssize_t)(body + end);
+			r = frames(l, &w, !sure);
+		if (r == 0 && w.body && sure)
+			r = wf_opener_body(&l->open, p + took, body);
+		if (r < 0 || w.body)
+			return r < 0 ? r : took + (ssize_t)(body + end);
+	} else {
+		r = frames(l, &w, false);
 	}
-	r = frames(l, &w);
 	if (r == 0 && body) {
 		l->stage = WF_LINE_BODY;
 		l->body_left = body;
