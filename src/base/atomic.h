@@ -20,6 +20,16 @@ extern bool wf_have_lse WF_HERE, wf_have_rcpc WF_HERE;  /* set when the library 
 #define WF_ASK_LSE 0
 #endif
 
+/* Does wf_cas64 call nothing? */
+static inline bool wf_cas_in_line(void)
+{
+#if WF_ASK_LSE
+	return wf_have_lse;
+#else
+	return true;
+#endif
+}
+
 /* Relaxed; *expected is what was found when it answers false. */
 static inline bool wf_cas64(_Atomic uint64_t *word, uint64_t *expected, uint64_t desired)
 {

@@ -18,8 +18,11 @@ void __tsan_release(void *at);
 static inline void wf_tsan_init(void) {}
 static inline void wf_user_releases(void *at) { (void)at; }
 static inline void wf_user_acquires(void *at) { (void)at; }
+static inline _Bool wf_user_watched(void) { return 0; }
 #else
 extern _Bool wf_tsan_user WF_HERE;      /* set at init, then constant */
+
+static inline _Bool wf_user_watched(void) { return wf_tsan_user; }
 
 void wf_tsan_init(void);
 void wf_tsan_release(void *at);

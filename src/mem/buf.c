@@ -161,24 +161,32 @@ static __attribute__((noinline)) int drop_slow(struct wf_buf *b, uint64_t word)
 	return 0;
 }
 
-/* The holder is done with @b. */
-static inline int buf_drop(struct wf_buf *b)
+/* Free by our swap, and not simply another's that joins others. */
+static __attribute__((noinline)) int drop_home(struct wf_buf *b)
 {
-	uint64_t word = WF_BUF_HELD;
-
-	if (wf_unlikely(!wf_word_swap_bare(b, &word, WF_BUF_FREE)))
-		return drop_slow(b, word);
 	if (wf_class_in_chunk(b->class - (unsigned)WF_CLASS_FAR)) {             /* E1 by W2: what is pushed is released */
 		wf_user_acquires(b);
 		wf_user_releases(b);
-		if (wf_unlikely(!wf_buf_joins(b)))
-			wf_share_return(b);
+		wf_share_return(b);
 		return 0;
 	}
 	wf_word_acquire();                                              /* E1 */
 	wf_user_acquires(b);
 	buf_home(b);
 	return 0;
+}
+
+/* The holder is done with @b. */
+static inline int buf_drop(struct wf_buf *b)
+{
+	uint64_t word = WF_BUF_HELD;
+	struct wf_chain *chain;
+
+	if (wf_unlikely(!wf_word_swap_bare(b, &word, WF_BUF_FREE)))
+		return drop_slow(b, word);
+	if (wf_class_in_chunk(b->class - (unsigned)WF_CLASS_FAR) && !wf_user_watched() && (chain = wf_buf_chain(b)) != NULL)
+		return wf_buf_joins(chain, b);                          /* E1 by W3, or by W2 */
+	return drop_home(b);
 }
 
 void wf_buf_release(struct weft_buf *buf)
@@ -309,16 +317,23 @@ int weft_buf_get(size_t len, int rail, struct weft_buf **ret_buf)
 	return wf_buf_alloc(len, ret_buf);
 }
 
-int weft_buf_put(struct weft_buf *buf)
+static __attribute__((noinline)) int put_any(struct weft_buf *buf)
 {
-	struct wf_buf *b;
+	struct wf_buf *b = wf_buf_near(buf);
 
-	if (!buf)
-		return 0;
-	b = wf_buf_near(buf);
 	if (wf_unlikely(!b))
 		return weft_fail(-EINVAL, "not a buffer of weft's");
 	return buf_drop(b);
+}
+
+/* What another process handed over goes the whole way here, mostly without a call; each call is the last thing done, so that no register is saved for it. */
+int weft_buf_put(struct weft_buf *buf)
+{
+	if (!buf)
+		return 0;
+	if (wf_unlikely(!wf_buf_is_near(buf) || !wf_cas_in_line()))
+		return put_any(buf);
+	return buf_drop(inner(buf));
 }
 
 /* How far the slowest of its views is. @taken: of those that count as sent, how many are known to be further. */

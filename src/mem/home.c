@@ -134,12 +134,13 @@ static void chain_push(struct wf_chain *chain)
 	chain->links = chain->briefs = 0;
 }
 
-void wf_chain_full(struct wf_chain *chain)
+int wf_chain_full(struct wf_chain *chain)
 {
 	if (is_child())
 		chain->links = chain->briefs = 0;
 	else
 		chain_push(chain);
+	return 0;
 }
 
 /* The chain for @maker's: his, or one that is empty, made so if need be. NULL: this thread may have none any more. */

@@ -41,14 +41,18 @@ static inline bool wf_buf_watched(void)
 #endif
 }
 
-/* [any] As wf_space_handle; what lies near the last one is found by two comparisons. */
-static inline struct wf_buf *wf_buf_near(const void *p)
+/* [any] Does @p, a handle then, lie near the one that was looked for last? */
+static inline bool wf_buf_is_near(const void *p)
 {
 	const struct wf_cache *c = wf_cache;
 
-	if (wf_likely(c && (uintptr_t)p - c->area < c->area_bytes && !((uintptr_t)p % sizeof(struct wf_buf))))
-		return (struct wf_buf *)(uintptr_t)p;
-	return wf_buf_look(p);
+	return wf_likely(c && (uintptr_t)p - c->area < c->area_bytes && !((uintptr_t)p % sizeof(struct wf_buf)));
+}
+
+/* [any] As wf_space_handle; what lies near the last one is found by two comparisons. */
+static inline struct wf_buf *wf_buf_near(const void *p)
+{
+	return wf_buf_is_near(p) ? (struct wf_buf *)(uintptr_t)p : wf_buf_look(p);
 }
 
 struct wf_chunk *wf_given_from(const struct wf_buf *b);        /* share.c: that of @b, one in a chunk, remembered by the thread; NULL: others cannot map it */
@@ -195,27 +199,25 @@ static inline unsigned wf_briefs_most(unsigned class)
 	return class <= WF_CLASS_WAITS ? WF_BRIEFS : WF_BRIEFS / 2;
 }
 
-void wf_chain_full(struct wf_chain *chain);     /* home.c: goes home */
+int wf_chain_full(struct wf_chain *chain);      /* home.c: goes home; 0, for who has nothing else to say */
 
-/* [its holder] @b, another's, free by its word, joins those that wait in this thread's chain for a line of the strip. False: it may not go that way, or is not of
- * their maker. */
-static inline bool wf_buf_joins(struct wf_buf *b)
+/* [its holder] Where @b, another's, can wait for a line of the strip: this thread's chain. NULL: it may not go that way, or is not of the maker of those there. */
+static inline struct wf_chain *wf_buf_chain(const struct wf_buf *b)
 {
 	struct wf_cache *c = wf_cache;
-	struct wf_chain *chain;
-	unsigned most;
 
-	if (wf_unlikely(!c))
-		return false;
-	chain = &c->chain[0];
-	if (wf_unlikely(chain->maker != b->far.maker || !b->far.brief))
-		return false;
-	most = wf_briefs_most(wf_buf_class(b));
-	chain->brief[chain->briefs++] = b->far.brief;
+	return wf_likely(c && c->chain[0].maker == b->far.maker && b->far.brief) ? &c->chain[0] : NULL;
+}
+
+/* [its holder] @b, free by its word, joins those of @chain. 0 */
+static inline int wf_buf_joins(struct wf_chain *chain, struct wf_buf *b)
+{
+	unsigned n = chain->briefs, most = wf_briefs_most(wf_buf_class(b));
+
+	chain->brief[n++] = b->far.brief;
+	chain->briefs = n;
 	wf_far_left(b);
-	if (wf_unlikely(chain->briefs >= most))
-		wf_chain_full(chain);
-	return true;
+	return wf_unlikely(n >= most) ? wf_chain_full(chain) : 0;
 }
 
 #endif
