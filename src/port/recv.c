@@ -318,6 +318,35 @@ static inline __attribute__((always_inline)) struct wf_cell *next_hot_locked(str
 	return NULL;
 }
 
+struct next {
+	struct wf_cell *cell;           /* NULL: none */
+	struct wf_reader *rd;
+};
+
+static __attribute__((noinline)) struct next next_awaited_locked(struct weft_port *p, weft_time until)
+{
+	struct next n;
+
+	n.cell = next_hot_locked(p, true, until, &n.rd);
+	return n;
+}
+
+/* [inside, own port] The same for buffers, which come in streams: who need not wait does not save registers for who must. */
+static inline struct next next_there_locked(struct weft_port *p, weft_time until)
+{
+	struct wf_reader *r = atomic_load_explicit(&p->last, memory_order_relaxed);
+	uint32_t pos = atomic_load_explicit(&r->pos, memory_order_relaxed);
+	struct wf_cell *cells = atomic_load_explicit(&r->cells, memory_order_relaxed);
+	struct wf_cell *c = &cells[pos & atomic_load_explicit(&r->mask, memory_order_relaxed)];
+	bool others = atomic_load_explicit(&p->ring.reader.next, memory_order_relaxed);
+
+	if (wf_unlikely(wf_acquire32(&c->seq) != pos + 1 || (others && (p->streak + 1) % WF_STREAK == 0)))      /* R1 */
+		return next_awaited_locked(p, until);
+	p->streak += others;
+	wf_ring_ahead(r);
+	return (struct next){ c, r };
+}
+
 /* True: taken. False: not this way; nothing has changed. @own: at this thread's own port. */
 static inline __attribute__((always_inline)) bool recv_hot(struct weft_port *p, bool own, const struct wf_head *want, void *data, size_t cap,
 							   weft_time until, struct weft_status *ret_st)
@@ -404,34 +433,42 @@ static inline bool cell_flown(const struct wf_reader *rd, const struct wf_cell *
 	return *(const volatile uint16_t *)&c->kind == WF_FLOWN && rd->starved && w->src >> 32 == rd->process;
 }
 
-/* By value, so that what most buffers need of a flight stays in registers. */
-static WF_SLOW bool land_odd(uint32_t from, struct wf_flight f, size_t len, struct weft_buf **ret_buf)
+/* From the cell anew, so that what most buffers need of a flight stays in registers: what it says now is looked at from the beginning, and what it said before
+ * has had no effect. */
+static WF_SLOW bool land_odd(uint32_t from, const struct wf_cell *c, size_t len, struct weft_buf **ret_buf)
 {
+	struct wf_flight f;
+
+	wf_flight_get(c->body, &f);
 	return wf_buf_land(from, &f, len, ret_buf) == 0;
+}
+
+static __attribute__((noinline)) void buf_told(struct weft_status *ret_st, struct weft_buf *buf, uint32_t index, weft_id from, uint64_t tag)
+{
+	*ret_st = (struct weft_status){ .flags = wf_buf_is_shared(buf) ? WEFT_ST_SHARED : 0, .from = from, .tag = tag, .len = buf->len, .index = index, .buf = buf };
 }
 
 /* The hot path for buffers: a thread at its own port, and the next cell brings one. True: taken. */
 static inline bool recv_buf_hot(struct weft_port *p, const struct wf_head *want, weft_time until, struct weft_buf **ret_buf,
 				struct weft_status *ret_st)
 {
+	struct next n = { .cell = NULL };
 	struct wf_cell_words w;
-	struct wf_reader *rd;
 	struct wf_flight f;
-	struct wf_cell *c;
 	bool taken = false;
 
 	wf_door_enter_owner(&p->door);
 	wf_cool_locked();
-	c = p->native.wants | p->native.arrivals ? NULL : next_hot_locked(p, true, until, &rd);
-	if (c && cell_flown(rd, c, &w, &f) && wf_matches(want, w.src, w.tag) &&
-	    (wf_likely(wf_buf_land_straight(rd->process, &f, w.len, ret_buf)) || land_odd(rd->process, f, w.len, ret_buf))) {
+	if (wf_likely(!(p->native.wants | p->native.arrivals)))
+		n = next_there_locked(p, until);
+	if (n.cell && cell_flown(n.rd, n.cell, &w, &f) && wf_matches(want, w.src, w.tag) &&
+	    (wf_likely(wf_buf_land_straight(n.rd->process, &f, w.len, ret_buf)) || land_odd(n.rd->process, n.cell, w.len, ret_buf))) {
 		wf_user_acquires(&p->ring);
 		if (ret_st)
-			*ret_st = (struct weft_status){ .flags = wf_buf_is_shared(*ret_buf) ? WEFT_ST_SHARED : 0, .from = w.src, .tag = w.tag,
-							.len = w.len, .index = w.index, .buf = *ret_buf };
+			buf_told(ret_st, *ret_buf, w.index, w.src, w.tag);
 		p->received++;
 		p->received_bytes += w.len;
-		wf_ring_advance(rd);
+		wf_ring_advance(n.rd);
 		taken = true;
 	}
 	wf_door_leave_owner(&p->door);
