@@ -47,23 +47,46 @@ static size_t room(const struct wf_buf *b)
 	return wf_buf_far(b) ? b->far.room : b->view.room;
 }
 
-int wf_buf_alloc(size_t len, struct weft_buf **ret_buf)
+static inline void buf_begin(struct wf_buf *b, size_t len, struct weft_buf **ret_buf)
 {
-	struct wf_buf *b;
-	int r;
-
-	if (wf_unlikely(len >= atomic_load_explicit(&wf_pool_bound, memory_order_relaxed)))
-		return wf_pool_refuse(len);
-	r = wf_pool_take(wf_pool_class(len), &b);
-	if (wf_unlikely(r < 0))
-		return r;
 	b->pub.data = b->home;
 	b->pub.len = len;
 	b->pub.cap = (size_t)1 << b->class;
 	wf_word_set(b, WF_BUF_HELD);
-	wf_unpoison(b->home, b->pub.cap);
 	*ret_buf = &b->pub;
+}
+
+/* Not at hand, or to be unpoisoned. */
+static __attribute__((noinline)) int alloc_any(size_t len, unsigned class, struct weft_buf **ret_buf)
+{
+	struct wf_buf *b;
+	int r = wf_pool_take(class, &b);
+
+	if (wf_unlikely(r < 0))
+		return r;
+	buf_begin(b, len, ret_buf);
+	wf_unpoison(b->home, b->pub.cap);
 	return 0;
+}
+
+/* Each call is the last thing done, so that no register is saved for it. */
+static inline int buf_alloc(size_t len, struct weft_buf **ret_buf)
+{
+	struct wf_link *l;
+	unsigned class;
+
+	if (wf_unlikely(len >= atomic_load_explicit(&wf_pool_bound, memory_order_relaxed)))
+		return wf_pool_refuse(len);
+	class = wf_pool_class(len);
+	if (wf_unlikely(class > WF_CLASS_CHUNK || wf_poison_on || !(l = wf_depot_pop(WF_DEPOT_BUF + (int)class - WF_CLASS_MIN))))
+		return alloc_any(len, class, ret_buf);
+	buf_begin(wf_pool_buf(l), len, ret_buf);
+	return 0;
+}
+
+int wf_buf_alloc(size_t len, struct weft_buf **ret_buf)
+{
+	return buf_alloc(len, ret_buf);
 }
 
 /* Takes @phase's count of one view off @b. True: it was put meanwhile and this was the last. */
@@ -314,7 +337,7 @@ int weft_buf_get(size_t len, int rail, struct weft_buf **ret_buf)
 		return weft_fail(-EINVAL, "nowhere to put the buffer");
 	if (wf_unlikely(rail != WEFT_RAIL_ANY && rail != WEFT_RAIL_FASTEST))
 		return weft_fail(-EOPNOTSUPP, "buffers of rail %d are not served yet", rail);
-	return wf_buf_alloc(len, ret_buf);
+	return buf_alloc(len, ret_buf);
 }
 
 static __attribute__((noinline)) int put_any(struct weft_buf *buf)

@@ -97,16 +97,26 @@ size_t wf_depot_free(int which);        /* objects in the depot, caches not coun
 size_t wf_depot_sift(int which, void (*see)(struct wf_link *l, void *arg),
 		     bool (*drop)(struct wf_link *l, void *arg), void *arg);
 
-/* [any] 0, or what fill said. */
-static inline int wf_depot_get(int which, struct wf_link **ret_link)
+/* [any] What the thread has at hand; NULL: nothing. */
+static inline struct wf_link *wf_depot_pop(int which)
 {
 	struct wf_cache *c = wf_cache;
 	struct wf_link *l;
 
 	if (wf_unlikely(!c || !(l = c->mag[which].top)))
-		return wf_depot_get_slow(which, ret_link);
+		return NULL;
 	c->mag[which].top = l->next;
 	c->mag[which].n--;
+	return l;
+}
+
+/* [any] 0, or what fill said. */
+static inline int wf_depot_get(int which, struct wf_link **ret_link)
+{
+	struct wf_link *l = wf_depot_pop(which);
+
+	if (wf_unlikely(!l))
+		return wf_depot_get_slow(which, ret_link);
 	*ret_link = l;
 	return 0;
 }
