@@ -50,6 +50,20 @@ static inline void wf_flight_get(const void *cell, struct wf_flight *ret_flight)
 	ret_flight->number = from->number;
 }
 
+/* Into one. Word by word, so that what was put together in registers is not written twice. */
+static inline void wf_flight_put(void *cell, const struct wf_flight *f)
+{
+	struct wf_flight *to = cell;
+
+	to->maker = f->maker;
+	to->segment = f->segment;
+	to->offset = f->offset;
+	to->index = f->index;
+	to->class = f->class;
+	to->view = f->view;
+	to->number = f->number;
+}
+
 /**
  * wf_buf_fly - [any] @carry (between wf_buf_send_begin and wf_buf_sent, as buf.h) is about to be published to process
  * @to. It is on its way there from now on, and *@ret_flight is to be put into the message.

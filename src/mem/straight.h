@@ -57,29 +57,22 @@ static inline struct wf_buf *wf_buf_near(const void *p)
 
 struct wf_chunk *wf_given_from(const struct wf_buf *b);        /* share.c: that of @b, one in a chunk, remembered by the thread; NULL: others cannot map it */
 
-/* [any] True: @buf, any pointer at all, is one of ours in a chunk that others can map, in its holder's hands, not lent, and as weft gave it to him. *@ret_flight is what
- * is to be put into the cell. Another thread may change that at once, if it has no right to; wf_buf_give tells. */
-static inline bool wf_buf_giveable(const struct weft_buf *buf, struct wf_flight *ret_flight, size_t *ret_len)
+/* [any] Is @b, a handle, of a buffer of ours in a chunk, in its holder's hands, not lent, and as weft gave it to him? Then *@ret_len is its length. */
+static inline bool wf_buf_as_got(const struct wf_buf *b, size_t *ret_len)
 {
-	const struct wf_cache *cache = wf_cache;
-	const struct wf_chunk *c = NULL;
-	const struct wf_buf *b;
 	size_t len;
 
-	if (wf_likely(cache && (uintptr_t)buf - cache->given < WF_ENTRIES * sizeof(*b) && !((uintptr_t)buf % sizeof(*b)))) {
-		b = (const struct wf_buf *)(const void *)buf;
-		c = cache->given_from;
-	} else {
-		b = wf_buf_near(buf);
-	}
-	if (wf_unlikely(!b || atomic_load_explicit(&b->word, memory_order_relaxed) != WF_BUF_HELD || !wf_class_in_chunk(b->class)))
+	if (wf_unlikely(atomic_load_explicit(&b->word, memory_order_relaxed) != WF_BUF_HELD || !wf_class_in_chunk(b->class)))
 		return false;
 	len = b->pub.len;
 	if (wf_unlikely(len > (size_t)1 << b->class || b->pub.data != b->home || wf_buf_watched()))
 		return false;
-	if (wf_unlikely(!c) && !(c = wf_given_from(b)))
-		return false;
 	*ret_len = len;
+	return true;
+}
+
+static inline void wf_flight_of(const struct wf_buf *b, const struct wf_chunk *c, struct wf_flight *ret_flight)
+{
 	ret_flight->maker = c->process;
 	ret_flight->segment = c->segment;
 	ret_flight->offset = (uintptr_t)b->home & (WF_CHUNK_BYTES - 1);
@@ -87,6 +80,38 @@ static inline bool wf_buf_giveable(const struct weft_buf *buf, struct wf_flight 
 	ret_flight->class = b->class;
 	ret_flight->view = 0;
 	ret_flight->number = wf_flight_number(b);
+}
+
+/* [any] The chunk that this thread gave from last, if @p is a handle of it; else NULL. */
+static inline const struct wf_chunk *wf_given_near(const void *p)
+{
+	const struct wf_cache *c = wf_cache;
+
+	return wf_likely(c && (uintptr_t)p - c->given < WF_ENTRIES * sizeof(struct wf_buf) && !((uintptr_t)p % sizeof(struct wf_buf))) ? c->given_from : NULL;
+}
+
+/* [any] True: @buf, any pointer at all, is one of ours as wf_buf_as_got says, and others can map its chunk. *@ret_flight is what
+ * is to be put into the cell. Another thread may change that at once, if it has no right to; wf_buf_give tells. */
+static inline bool wf_buf_giveable(const struct weft_buf *buf, struct wf_flight *ret_flight, size_t *ret_len)
+{
+	const struct wf_chunk *c = wf_given_near(buf);
+	const struct wf_buf *b = wf_likely(c != NULL) ? (const struct wf_buf *)(const void *)buf : wf_buf_near(buf);
+
+	if (wf_unlikely(!b || !wf_buf_as_got(b, ret_len) || (!c && !(c = wf_given_from(b)))))
+		return false;
+	wf_flight_of(b, c, ret_flight);
+	return true;
+}
+
+/* [any] The same without a call; false: or it is not near the last one. */
+static inline bool wf_buf_giveable_near(const struct weft_buf *buf, struct wf_flight *ret_flight, size_t *ret_len)
+{
+	const struct wf_buf *b = (const struct wf_buf *)(const void *)buf;
+	const struct wf_chunk *c = wf_given_near(buf);
+
+	if (wf_unlikely(!c || !wf_buf_as_got(b, ret_len)))
+		return false;
+	wf_flight_of(b, c, ret_flight);
 	return true;
 }
 

@@ -118,4 +118,12 @@ static inline int wf_enter(void)
 	return wf_join();
 }
 
+/* Is that so already? */
+static inline bool wf_entered(void)
+{
+	struct weft_port *p = wf_self.port;
+
+	return wf_likely(p && atomic_load_explicit(&p->id, memory_order_relaxed) == wf_self.id);
+}
+
 #endif

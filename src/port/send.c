@@ -479,7 +479,7 @@ static inline bool buf_send_straight(struct wf_way *w, uint16_t who, uint64_t ta
 	at.cell->index = wf_self.port->index;
 	at.cell->src = wf_self.id;
 	at.cell->tag = tag;
-	memcpy(at.cell->body, flight, sizeof(*flight));
+	wf_flight_put(at.cell->body, flight);
 	wf_way_publish(w, &at);
 	if (wf_unlikely(!given))
 		return false;
@@ -518,7 +518,7 @@ WF_SLOW static int buf_send_slow(struct weft_port *from, weft_id to, uint64_t ta
 	return r < 0 ? r : send_wait(from, &op, until);
 }
 
-int weft_buf_send(struct weft_port *from, weft_id to, uint64_t tag, struct weft_buf *buf, weft_time until)
+static __attribute__((noinline)) int buf_send_any(struct weft_port *from, weft_id to, uint64_t tag, struct weft_buf *buf, weft_time until)
 {
 	int r = wf_enter();
 
@@ -529,4 +529,50 @@ int weft_buf_send(struct weft_port *from, weft_id to, uint64_t tag, struct weft_
 	if (!from && buf && wf_peers_on() && (r = buf_send_hot(to, tag, buf)) != 0)
 		return r < 0 ? r : 0;
 	return buf_send_slow(from ? from : wf_self.port, to, tag, buf, until);
+}
+
+/* The cell was claimed, and then another thread was faster: one of the two had no right to. */
+static WF_SLOW int buf_send_beaten(struct wf_way *w, struct wf_cell *c, uint32_t pos, weft_id to, uint64_t tag, struct weft_buf *buf, weft_time until)
+{
+	c->kind = WF_VOID;
+	c->flags = 0;
+	c->len = 0;
+	c->index = wf_self.port->index;
+	c->src = wf_self.id;
+	c->tag = tag;
+	wf_way_publish_solo(w, c, pos);
+	return buf_send_slow(wf_self.port, to, tag, buf, until);
+}
+
+static WF_SLOW int buf_send_bell(struct wf_way *w, uint32_t sleeper)
+{
+	wf_way_bell(w, sleeper);
+	return 0;
+}
+
+/* As most are that come in streams: from a thread's own port to whom its last message went, in another process, by a way that is the thread's, a buffer in the chunk that the
+ * last one was in. Each call is the last thing done, so that no register is saved for it. */
+int weft_buf_send(struct weft_port *from, weft_id to, uint64_t tag, struct weft_buf *buf, weft_time until)
+{
+	struct wf_way *w = wf_self.last_way;
+	struct wf_flight flight;
+	struct wf_cell *c;
+	uint32_t pos, sleeper;
+	size_t len;
+
+	if (wf_unlikely(from || !wf_entered() || wf_self.in_callback || wf_self.last_to != to || !w || tag == WEFT_ANY_TAG ||
+			!wf_buf_giveable_near(buf, &flight, &len) || !(c = wf_way_claim_solo(w, wf_self.last_who, &pos))))
+		return buf_send_any(from, to, tag, buf, until);
+	if (wf_unlikely(!wf_buf_give(buf, w->peer->process)))
+		return buf_send_beaten(w, c, pos, to, tag, buf, until);
+	c->kind = WF_FLOWN;
+	c->flags = 0;
+	c->len = (uint32_t)len;
+	c->index = wf_self.port->index;
+	c->src = wf_self.id;
+	c->tag = tag;
+	wf_flight_put(c->body, &flight);
+	sleeper = wf_way_published_solo(w, c, pos);
+	wf_count_sent(wf_self.port, len);
+	return wf_unlikely(sleeper) ? buf_send_bell(w, sleeper) : 0;
 }

@@ -231,14 +231,19 @@ static inline void wf_way_publish(struct wf_way *w, const struct wf_claimed *c)
 		wf_way_bell(w, sleeper);
 }
 
-static inline void wf_way_publish_solo(struct wf_way *w, struct wf_cell *c, uint32_t pos)
+/* The same where it is solo; whom the caller has to ring for is told, by wf_way_bell; 0: nobody. */
+static inline uint32_t wf_way_published_solo(struct wf_way *w, struct wf_cell *c, uint32_t pos)
 {
-	uint32_t sleeper;
-
 	wf_far_hands_on(&w->box->head);                                                 /* R2, for ThreadSanitizer */
 	atomic_store_explicit(&c->seq, pos + 1, memory_order_release);                  /* R1 */
 	wf_fence_lighter();                                                             /* F1: a solo way is not strong */
-	sleeper = atomic_load_explicit(&atomic_load_explicit(&w->face, memory_order_relaxed)->sleeper, memory_order_relaxed);
+	return atomic_load_explicit(&atomic_load_explicit(&w->face, memory_order_relaxed)->sleeper, memory_order_relaxed);
+}
+
+static inline void wf_way_publish_solo(struct wf_way *w, struct wf_cell *c, uint32_t pos)
+{
+	uint32_t sleeper = wf_way_published_solo(w, c, pos);
+
 	if (wf_unlikely(sleeper))
 		wf_way_bell(w, sleeper);
 }
