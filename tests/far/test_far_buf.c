@@ -361,6 +361,7 @@ struct race {                           /* two threads that send one buffer at o
 	pthread_barrier_t line;
 	struct weft_buf *buf;
 	_Atomic int sent, refused;
+	_Atomic uint64_t ready, done;   /* rounds */
 };
 
 static void *race(void *arg)
@@ -399,6 +400,79 @@ FAR(of_two_sends_of_one_buffer_at_once_one_succeeds, 2)
 	} else {
 		for (uint64_t i = 0; i < n; i++)
 			CHECK_OK(weft_buf_put(buf_next(NULL, WEFT_ANY, i, i % 2 ? 100 : 5000, i)));
+	}
+	far_meet();
+	far_leave();
+}
+
+static void await_turn(_Atomic uint64_t *turn, uint64_t n)
+{
+	for (int i = 1; atomic_load(turn) < n; i++)             /* no sleep: the two are to be at it within nanoseconds */
+		if (i % 1000 == 0)
+			sched_yield();
+}
+
+static void *race_put(void *arg)
+{
+	struct race *r = arg;
+
+	for (uint64_t i = 1; i <= r->rounds; i++) {
+		int err;
+
+		await_turn(&r->ready, i);
+		err = weft_buf_put(r->buf);
+		CHECK(err == 0 || err == -EBUSY || err == -EINVAL);
+		atomic_fetch_add(err ? &r->refused : &r->sent, 1);
+		atomic_store(&r->done, i);
+	}
+	return NULL;
+}
+
+/* The sender is the only user of its way, which it comes to claim without asking others. */
+FAR(of_a_send_and_a_put_of_one_buffer_at_once_one_succeeds, 2)
+{
+	enum { RACED = 1, OVER = 2 };
+	uint64_t n = test_scaled(20000);
+
+	far_join(0);
+	if (far_rank == 0) {
+		struct race r = { .to = far_id(1), .rounds = n };
+		uint64_t sent = 0;
+		pthread_t t;
+
+		t = thread_start(race_put, &r);
+		for (uint64_t i = 1; i <= n; i++) {
+			int err;
+
+			r.buf = buf_new(5000, i);
+			atomic_store(&r.ready, i);
+			for (uint64_t late = i % 2048; late > 0; late--)         /* who is first varies */
+				atomic_signal_fence(memory_order_seq_cst);
+			err = weft_buf_send(NULL, r.to, RACED, r.buf, SOON);
+			CHECK(err == 0 || err == -EBUSY || err == -EINVAL);
+			sent += !err;
+			await_turn(&r.done, i);
+		}
+		MUST_OK(pthread_join(t, NULL));
+		CHECK_EQ(sent + (uint64_t)r.sent, n);
+		printf("# %llu sent, %d put\n", (unsigned long long)sent, r.sent);
+		CHECK_OK(weft_send(NULL, r.to, OVER, &sent, 8, SOON));
+	} else {
+		uint64_t got = 0, sent = 0;
+		struct weft_status st;
+		struct weft_buf *buf;
+
+		for (;;) {
+			MUST_OK(weft_buf_recv(NULL, far_id(0), WEFT_ANY_TAG, SOON, &buf, &st));
+			if (st.tag == OVER)
+				break;
+			CHECK_EQ(buf->len, 5000);
+			CHECK_OK(weft_buf_put(buf));
+			got++;
+		}
+		memcpy(&sent, buf->data, 8);
+		CHECK_OK(weft_buf_put(buf));
+		CHECK_EQ(got, sent);
 	}
 	far_meet();
 	far_leave();
