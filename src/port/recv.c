@@ -296,6 +296,9 @@ static inline __attribute__((always_inline)) struct wf_cell *next_hot_locked(str
 	for (unsigned spins = others ? atomic_load_explicit(&wf_spins, memory_order_relaxed) : wf_spin_budget(); spins; spins--) {
 		if (atomic_load_explicit(&c->seq, memory_order_relaxed) == pos + 1) {
 			wf_read_ahead((const char *)c + WF_LINE);               /* its sender is done with it: it comes while the first is looked at */
+			/* One that sends just as fast as it is received from counts, too: or the others would never be looked at. */
+			if (others && ++p->streak % WF_STREAK == 0)
+				return wf_port_scan_locked(p, ret_rd);
 			return wf_acquire32(&c->seq) == pos + 1 ? c : NULL;     /* R1; for certain */
 		}
 		wf_read_ahead((const char *)c + WF_LINE);  /* a message of more than 32 bytes: both lines at once */
