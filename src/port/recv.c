@@ -291,14 +291,18 @@ static inline __attribute__((always_inline)) struct wf_cell *next_hot_locked(str
 		wf_self.abroad--;
 		return NULL;
 	}
+	/* One that is waited for counts, too: or who sends just as fast as it is received from would hide the others for ever. */
+	if (others && ++p->streak % WF_STREAK == 0) {
+		struct wf_cell *other = wf_port_scan_locked(p, ret_rd);
+
+		if (other)
+			return other;
+	}
 	wf_self.spun = true;
 	/* Where other processes send, whatever the crowd: two that run at once answer each other in 0.1 us until one is preempted; going away ends that. */
 	for (unsigned spins = others ? atomic_load_explicit(&wf_spins, memory_order_relaxed) : wf_spin_budget(); spins; spins--) {
 		if (atomic_load_explicit(&c->seq, memory_order_relaxed) == pos + 1) {
 			wf_read_ahead((const char *)c + WF_LINE);               /* its sender is done with it: it comes while the first is looked at */
-			/* One that sends just as fast as it is received from counts, too: or the others would never be looked at. */
-			if (others && ++p->streak % WF_STREAK == 0)
-				return wf_port_scan_locked(p, ret_rd);
 			return wf_acquire32(&c->seq) == pos + 1 ? c : NULL;     /* R1; for certain */
 		}
 		wf_read_ahead((const char *)c + WF_LINE);  /* a message of more than 32 bytes: both lines at once */
