@@ -373,6 +373,6 @@ static inline int kin_descriptors(void)
 
 static inline int kin_maps(void)
 {
-	return proc_mappings();
+	return (int)proc_mapped();
 }
 #endif
