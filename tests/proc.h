@@ -52,36 +52,39 @@ static inline int proc_threads(void)
 	return proc_entries("/proc/self/task") - 2;
 }
 
-/* Of weft's memory in this process; -1: unknown. */
-static inline int proc_mappings(void)
+/* Mappings of weft's memory in this process, and their pages; -1: unknown. */
+static inline int proc_mappings_of(long *ret_pages)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
+	unsigned long from, to;
 	char line[1024];
 	int n = 0;
 
+	*ret_pages = 0;
 	if (!maps)
 		return -1;
 	while (fgets(line, sizeof(line), maps))
-		n += strstr(line, "memfd:weft") != NULL;
+		if (strstr(line, "memfd:weft") && sscanf(line, "%lx-%lx", &from, &to) == 2) {
+			*ret_pages += (long)((to - from) / (unsigned long)sysconf(_SC_PAGESIZE));
+			n++;
+		}
 	fclose(maps);
 	return n;
+}
+
+static inline int proc_mappings(void)
+{
+	long pages;
+
+	return proc_mappings_of(&pages);
 }
 
 /* Their pages, all together: two that lie side by side are one line or two, as it happens. */
 static inline long proc_mapped(void)
 {
-	FILE *maps = fopen("/proc/self/maps", "re");
-	unsigned long from, to;
-	char line[1024];
-	long n = 0;
+	long pages;
 
-	if (!maps)
-		return -1;
-	while (fgets(line, sizeof(line), maps))
-		if (strstr(line, "memfd:weft") && sscanf(line, "%lx-%lx", &from, &to) == 2)
-			n += (long)((to - from) / (unsigned long)sysconf(_SC_PAGESIZE));
-	fclose(maps);
-	return n;
+	return proc_mappings_of(&pages) < 0 ? -1 : pages;
 }
 
 /* Bytes of this process in memory; 0: unknown. */

@@ -66,7 +66,7 @@ bool wf_linger_more(struct wf_linger *w)
 
 	if (wf_knob(WF_KNOB_SPIN_NS) == 0)
 		return false;
-	ticks = wf_ticks();             /* in a crowd this is done for each message, and the clock would be a tenth of it */
+	ticks = wf_ticks();             /* not the clock: in a crowd this is done for each message, of whose time two looks at it were a fifteenth */
 	sched_yield();
 	if (wf_ticks() - ticks > atomic_load_explicit(&crowd_ticks, memory_order_relaxed)) {
 		if (w->yields == 0 && ++crowds >= 2)    /* once may be chance */
