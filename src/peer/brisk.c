@@ -7,15 +7,24 @@
 #include "base/cpu.h"
 #include "peer/inner.h"
 
-/* Room for @n bytes at the tail, in one piece and without growing; NULL: none. */
-static unsigned char *room_at_tail(const struct wf_retain *rt, size_t n)
+#define PAYLOAD_LONG 256u       /* shorter ones cost less than to tell them from the rest */
+
+/* Is there room for @n bytes at the tail, without growing? */
+static bool room_at_tail(const struct wf_retain *rt, size_t n)
 {
 	uint64_t low = rt->lent && rt->lent_low < rt->acked ? rt->lent_low : rt->acked, used = rt->tail - low;
-	uint32_t pos = (uint32_t)rt->tail & (rt->size - 1);
 
-	if (!rt->size || n > rt->size - pos || n > rt->size - used || used + n > rt->most - WF_SPARE)
-		return NULL;
-	return rt->mem + pos;
+	return rt->size && n <= rt->size - used && used + n <= rt->most - WF_SPARE;
+}
+
+/* A message of @step bytes that begins with @head goes round the end of the ring. */
+static void put_in_two(struct wf_retain *rt, const unsigned char *head, size_t head_len, const struct wf_brisk *b, size_t step)
+{
+	static const unsigned char none[8];
+
+	wf_retain_put(rt, rt->tail + step - 8, none, 8);
+	wf_retain_put(rt, rt->tail, head, head_len);
+	wf_retain_put(rt, rt->tail + head_len, b->payload, b->len);
 }
 
 bool wf_remote_brisk(struct wf_remote *r, const struct wf_brisk *b)
@@ -23,17 +32,22 @@ bool wf_remote_brisk(struct wf_remote *r, const struct wf_brisk *b)
 	struct wf_out *out = r->out[WF_STREAM_PLAIN];
 	uint64_t cost = wf_credit_cost(b->len);
 	size_t head = WF_WIRE_MSG_LEAST + (b->context ? 8 : 0), step = WF_WIRE_PAD(head + b->len);
-	unsigned char *p;
+	unsigned char head_at[WF_WIRE_MSG_LEAST + 8], *p;
+	bool wraps;
 
 	if (wf_unlikely(!out || r->err || r->closing || r->ndests || r->ninvites || !wf_list_empty(&out->waiting)))
 		return false;
 	if (wf_unlikely(b->len > r->conf.eager || cost > r->limit - r->used))
 		return false;
-	p = room_at_tail(&out->rt, step);
-	if (wf_unlikely(!p))
+	if (wf_unlikely(!room_at_tail(&out->rt, step)))
 		return false;
+	p = wf_retain_head(&out->rt, out->rt.tail);
+	wraps = step > out->rt.size - (size_t)(p - out->rt.mem);
+	if (wf_unlikely(wraps))
+		p = head_at;
+	else
+		wf_put64(p + step - 8, 0);      /* padding */
 	r->used += cost;
-	wf_put64(p + step - 8, 0);              /* padding */
 	wf_wire_head(p, WF_WIRE_MSG, b->context ? WF_WIRE_CONTEXT : 0, head + b->len);
 	wf_put32(p + 4, b->to);
 	wf_put32(p + 8, b->from);
@@ -41,7 +55,9 @@ bool wf_remote_brisk(struct wf_remote *r, const struct wf_brisk *b)
 	wf_put64(p + 16, b->tag);
 	if (b->context)
 		wf_put64(p + WF_WIRE_MSG_LEAST, b->context);
-	if (b->len)
+	if (wf_unlikely(wraps))
+		put_in_two(&out->rt, head_at, head, b, step);
+	else if (b->len)
 		memcpy(p + head, b->payload, b->len);
 	wf_invite_last(r, b->to, b->context, out->rt.tail + step);
 	wf_out_appended(r, out, step);
@@ -54,12 +70,19 @@ static unsigned bits(uint64_t word)
 	return word & (word - 1) ? (unsigned)__builtin_popcountll(word) : word != 0;
 }
 
-size_t wf_remote_fill_flat(struct wf_remote *r, struct wf_lane *lane, unsigned char *to, size_t room, weft_time now, bool *ret_more)
+/* Where the payload of the one message in @n bytes at @p begins, if it is a long one; else their end. */
+static size_t payload_at(const unsigned char *p, size_t n)
+{
+	size_t head = WF_WIRE_MSG_LEAST + (p[1] & WF_WIRE_CONTEXT ? 8 : 0);
+
+	return n < PAYLOAD_LONG || p[0] != WF_WIRE_MSG || p[1] & ~(unsigned)WF_WIRE_CONTEXT || WF_WIRE_PAD(wf_get16(p + 2)) != n ? n : head;
+}
+
+size_t wf_remote_fill_flat(struct wf_remote *r, struct wf_lane *lane, unsigned char *to, size_t room, weft_time now, size_t *ret_heads, bool *ret_more)
 {
 	struct wf_out *out;
 	unsigned char *p = to;
-	uint64_t n;
-	uint32_t pos;
+	uint64_t n, first;
 
 	if (!lane->ready || lane->ready & (lane->ready - 1) || lane->closing || !lane->up || r->err)
 		return 0;
@@ -67,13 +90,16 @@ size_t wf_remote_fill_flat(struct wf_remote *r, struct wf_lane *lane, unsigned c
 		return 0;
 	out = r->out[__builtin_ctzll(lane->ready)];
 	n = out->rt.tail - out->rt.sent;
-	pos = (uint32_t)out->rt.sent & (out->rt.size - 1);
-	if (out->body != &out->bodies || n > out->rt.size - pos || n + 32 + 16 * bits(lane->acks) > room)
+	if (out->body != &out->bodies || n + 32 + 16 * bits(lane->acks) > room)
 		return 0;
 	r->now = now;
 	p = wf_credit_along(r, wf_put_acks(r, lane, p));
 	wf_wire_put(p, WF_WIRE_STREAM, out->id, out->epoch, out->rt.sent);
-	memcpy(p + 16, out->rt.mem + pos, (size_t)n);
+	first = out->rt.size - (out->rt.sent & (out->rt.size - 1));
+	if (wf_unlikely(n > first))
+		memcpy(p + 16 + first, out->rt.mem, (size_t)(n - first));
+	memcpy(p + 16, wf_retain_head(&out->rt, out->rt.sent), (size_t)(n < first ? n : first));
+	*ret_heads = (size_t)(p + 16 - to) + payload_at(p + 16, (size_t)n);
 	out->rt.sent = out->rt.tail;
 	lane->ready = 0;
 	wf_lane_expect(r, lane);

@@ -458,8 +458,9 @@ void wf_remote_lane_down(struct wf_remote *r, struct wf_lane *lane, weft_time no
 /* 1: @f is a record to write, and wf_remote_wrote follows when all of it is; 0: nothing now. */
 int wf_remote_fill(struct wf_remote *r, struct wf_lane *lane, struct wf_fill *f, weft_time now);
 void wf_remote_wrote(struct wf_remote *r, struct wf_lane *lane, weft_time now);
-/* The same for a short record, copied to @to: its bytes, and wf_remote_wrote is not called; 0: nothing happened, by wf_remote_fill it goes. *ret_more: fill has more. */
-size_t wf_remote_fill_flat(struct wf_remote *r, struct wf_lane *lane, unsigned char *to, size_t room, weft_time now, bool *ret_more);
+/* The same for a short record, copied to @to: its bytes, and wf_remote_wrote is not called; 0: nothing happened, by wf_remote_fill it goes. *ret_heads: behind so many
+ * of them there is nothing but a payload, or nothing. *ret_more: fill has more. */
+size_t wf_remote_fill_flat(struct wf_remote *r, struct wf_lane *lane, unsigned char *to, size_t room, weft_time now, size_t *ret_heads, bool *ret_more);
 int wf_fill_body(const struct wf_remote *r, const struct wf_fill *f, uint64_t at, struct iovec *ret_iov, int max);      /* [any, no lock] */
 
 /* The same as wf_remote_record for one of short messages that is there as a whole. True: @acts says which, and all of it was read; false: nothing happened, by that it goes.

@@ -12,6 +12,8 @@
 #define AT_FLAGS 8
 #define AT_CHECK 10
 #define FLAG_LAST 1u                    /* the last record under this key */
+#define SUMMED_SHIFT 8                  /* above it, in auth: words of 8 bytes that the checksum of the frames covers; 0: all are covered */
+#define FLAGS_SUMMED (0xffu << SUMMED_SHIFT)
 
 #ifndef NDEBUG
 const struct wf_seal_witness *wf_seal_witness;
@@ -106,6 +108,14 @@ static uint32_t head_crc(uint64_t number, const uint8_t head[WF_RECORD_HEAD])
 	return wf_crc32c(0, text, sizeof(text));
 }
 
+/* Bytes of the frames that their checksum covers, by a head that was checked. */
+static uint32_t covered(const uint8_t head[WF_RECORD_HEAD])
+{
+	uint32_t frames = wf_get32(head), words = wf_get16(head + AT_FLAGS) >> SUMMED_SHIFT;
+
+	return words ? words * 8 : frames;
+}
+
 /* One of the two parts of the record whose head is in @e, and whose checksum so far in e->crc. Its number is used up from here on. */
 static int part_begin(struct wf_record_end *e, int part)
 {
@@ -114,6 +124,8 @@ static int part_begin(struct wf_record_end *e, int part)
 
 	e->part = part;
 	e->left = wf_get32(e->head + (part == WF_PART_BODY ? 4 : 0));
+	if (e->mode == WF_MODE_AUTH)
+		e->unsummed = part == WF_PART_BODY ? e->left : e->left - covered(e->head);
 	if (e->mode != WF_MODE_FULL)
 		return 0;
 	memcpy(nonce, e->start, sizeof(nonce));
@@ -129,11 +141,13 @@ static int part_piece(struct wf_record_end *e, void *to, const void *from, size_
 {
 	if (wf_unlikely(e->dead || e->part == WF_PART_NONE || n > e->left))
 		return end_dies(e, "more bytes than its head says");
-	e->left -= (uint32_t)n;
-	if (e->mode == WF_MODE_FULL)
+	if (e->mode == WF_MODE_FULL) {
+		e->left -= (uint32_t)n;
 		return wf_cipher_piece(&e->cipher, to, from, n) < 0 ? end_dies(e, "the cipher failed") : 0;
-	if (e->part == WF_PART_FRAMES || e->mode == WF_MODE_SUM)
-		e->crc = wf_crc32c(e->crc, from, n);
+	}
+	if (e->left > e->unsummed)
+		e->crc = wf_crc32c(e->crc, from, n < e->left - e->unsummed ? n : e->left - e->unsummed);
+	e->left -= (uint32_t)n;
 	if (to && to != from && n)
 		memcpy(to, from, n);
 	return 0;
@@ -178,8 +192,8 @@ static bool has_numbers(const struct wf_record_end *e)
 	return e->number < UINT64_MAX - 1;
 }
 
-/* The head of the next record; e->crc has its checksum so far. */
-static int head_put(struct wf_record_end *e, size_t frames, size_t body, uint8_t ret_head[WF_RECORD_HEAD])
+/* The head of the next record, with @flags beside its own; e->crc has its checksum so far. */
+static int head_put(struct wf_record_end *e, size_t frames, size_t body, unsigned flags, uint8_t ret_head[WF_RECORD_HEAD])
 {
 	bool last;
 
@@ -194,7 +208,7 @@ static int head_put(struct wf_record_end *e, size_t frames, size_t body, uint8_t
 	last = e->mode == WF_MODE_FULL && (e->key_parts >= e->rekey_parts || e->key_bytes >= e->rekey_bytes);
 	wf_put32(ret_head, (uint32_t)frames);
 	wf_put32(ret_head + 4, (uint32_t)body);
-	wf_put16(ret_head + AT_FLAGS, last ? FLAG_LAST : 0);
+	wf_put16(ret_head + AT_FLAGS, (uint16_t)(flags | (last ? FLAG_LAST : 0)));
 	e->crc = head_crc(e->number, ret_head);
 	wf_put16(ret_head + AT_CHECK, (uint16_t)e->crc);
 	return 0;
@@ -203,7 +217,7 @@ static int head_put(struct wf_record_end *e, size_t frames, size_t body, uint8_t
 int wf_sealer_begin(struct wf_sealer *s, size_t frames, size_t body, uint8_t ret_head[WF_RECORD_HEAD])
 {
 	struct wf_record_end *e = &s->end;
-	int r = head_put(e, frames, body, ret_head);
+	int r = head_put(e, frames, body, 0, ret_head);
 
 	if (r < 0)
 		return r;
@@ -231,11 +245,26 @@ int wf_sealer_end(struct wf_sealer *s, uint8_t *ret_tail)
 	return part_close(e);
 }
 
+long wf_sealer_flat(struct wf_sealer *s, size_t frames, size_t summed, uint8_t *out)
+{
+	bool all = s->end.mode != WF_MODE_AUTH || summed >= frames || summed > WF_RECORD_SUMMED || summed % 8 || !summed;
+	int r;
+
+	if (wf_unlikely(s->end.mode == WF_MODE_FULL))
+		return wf_sealer_frames(s, &(struct iovec){ out + WF_RECORD_HEAD, frames }, 1, 0, out);
+	r = head_put(&s->end, frames, 0, all ? 0 : (unsigned)(summed / 8) << SUMMED_SHIFT, out);
+	if (wf_unlikely(r < 0))
+		return r;
+	wf_put32(out + WF_RECORD_HEAD + frames, wf_crc32c(s->end.crc, out + WF_RECORD_HEAD, all ? frames : summed));
+	s->end.number++;
+	return (long)(WF_RECORD_HEAD + frames + 4);
+}
+
 /* As wf_sealer_frames where nothing is encrypted. */
 static int plain_frames(struct wf_record_end *e, const struct iovec *pieces, int n, size_t frames, size_t body, uint8_t *out)
 {
 	uint8_t *p = out + WF_RECORD_HEAD;
-	int r = head_put(e, frames, body, out);
+	int r = head_put(e, frames, body, 0, out);
 
 	if (r < 0)
 		return r;
@@ -283,8 +312,10 @@ static int head_check(struct wf_record_end *e, const uint8_t head[WF_RECORD_HEAD
 		return end_dies(e, "its head is damaged, or not the next one");
 	if (wf_unlikely(wf_get32(head) > WF_RECORD_FRAMES || wf_get32(head + 4) > WF_RECORD_BODY))
 		return end_dies(e, "longer than a record may be");
-	if (wf_unlikely(wf_get16(head + AT_FLAGS) & ~(e->mode == WF_MODE_FULL ? FLAG_LAST : 0u)))
+	if (wf_unlikely(wf_get16(head + AT_FLAGS) & ~(e->mode == WF_MODE_FULL ? FLAG_LAST : e->mode == WF_MODE_AUTH ? FLAGS_SUMMED : 0u)))
 		return end_dies(e, "with flags this version does not know");
+	if (wf_unlikely(wf_get16(head + AT_FLAGS) >> SUMMED_SHIFT && covered(head) >= wf_get32(head)))
+		return end_dies(e, "with a checksum over more than it has");
 	if (wf_unlikely(!has_numbers(e)))
 		return end_dies(e, "past the last number");
 	return 0;
@@ -349,7 +380,7 @@ long wf_opener_frames(struct wf_opener *o, uint8_t *bytes, size_t n, size_t *ret
 		return 0;
 	body = wf_get32(bytes + 4);
 	if (o->end.mode != WF_MODE_FULL) {
-		if (wf_unlikely(wf_get32(p + frames) != wf_crc32c(o->end.crc, p, frames)))
+		if (wf_unlikely(wf_get32(p + frames) != wf_crc32c(o->end.crc, p, covered(bytes))))
 			return end_dies(&o->end, "its checksum does not hold");
 		r = plain_close(&o->end, bytes, body);
 	} else {

@@ -10,8 +10,9 @@
  * it. Nothing of a part counts before its end answered 0.
  *
  * Mode full: both parts are encrypted, each is under its tag of 16 bytes together with the head. auth, sum: all is
- * plain, and a checksum of 4 bytes covers number, head and frames; the body has one only with sum, because a rail
- * that is reliable has its own. It finds damage and mistakes, it keeps nobody out: who chose auth trusts the network.
+ * plain, and a checksum of 4 bytes covers number, head and frames; the body, and a long payload that ends the frames,
+ * are covered only with sum, because a rail that is reliable has its own. It finds damage and mistakes, it keeps
+ * nobody out: who chose auth trusts the network.
  *
  * Number  Both ends count the parts of a direction; the number is not sent. It is the nonce (added to a start value
  *         that comes with the key), so a record that was dropped, doubled or exchanged fails its tag. It is used up
@@ -42,6 +43,7 @@
 #define WF_RECORD_HEAD 12
 #define WF_RECORD_FRAMES (1u << 16)     /* bytes of frames, at most */
 #define WF_RECORD_BODY (1u << 20)       /* bytes of a body, at most */
+#define WF_RECORD_SUMMED 2040u          /* bytes of frames that a checksum covers if it does not cover all, at most; a multiple of 8 */
 
 /* Under one key. 2^36 bytes are 2^32 blocks: what AES-GCM leaks of them is below 2^-64. */
 #define WF_REKEY_PARTS (UINT64_C(1) << 30)
@@ -61,6 +63,7 @@ struct wf_record_end {
 	bool dead;
 	enum { WF_PART_NONE, WF_PART_FRAMES, WF_PART_BODY } part;      /* the one that is begun */
 	uint32_t left;                  /* bytes of it still to come */
+	uint32_t unsummed;              /* of which so many, the last ones, are in no checksum */
 	uint32_t crc;
 	uint8_t head[WF_RECORD_HEAD];   /* of the record that is begun */
 	uint64_t number;                /* of the next part */
@@ -101,6 +104,8 @@ int wf_sealer_end(struct wf_sealer *s, uint8_t *ret_tail);      /* as many bytes
 
 /* Head, frames and tail into @out, which has room for them; a body is to follow by pieces. Returns their bytes, or as above. */
 long wf_sealer_frames(struct wf_sealer *s, const struct iovec *pieces, int n, size_t body, uint8_t *out);
+/* The same, without a body, for @frames bytes that lie in @out where they belong. Those from @summed on are a payload: auth need not cover them. */
+long wf_sealer_flat(struct wf_sealer *s, size_t frames, size_t summed, uint8_t *out);
 
 /* Opening: the head, the frames in any pieces, their tail; then the body likewise. 0, or -EBADMSG. */
 int wf_opener_begin(struct wf_opener *o, const uint8_t head[WF_RECORD_HEAD], size_t *ret_frames, size_t *ret_body);

@@ -194,7 +194,7 @@ bool wf_line_take_locked(struct wf_line *l, weft_time now)
 		return false;
 	if (!atomic_load_explicit(&l->down, memory_order_acquire) && l->of && l->said_at == l->said_n && l->iov_at == l->iovs && !l->filled) {
 		l->iovs = l->iov_at = 0;
-		l->flat_n = wf_remote_fill_flat(&l->trunk->remote, l->of, l->flat + WF_RECORD_HEAD, sizeof(l->flat) - WF_RECORD_HEAD - WF_AEAD_TAG, now, &l->more);
+		l->flat_n = wf_remote_fill_flat(&l->trunk->remote, l->of, l->flat + WF_RECORD_HEAD, sizeof(l->flat) - WF_RECORD_HEAD - WF_AEAD_TAG, now, &l->flat_heads, &l->more);
 		if (l->flat_n)
 			return true;
 		l->filled = wf_remote_fill(&l->trunk->remote, l->of, &l->fill, now) == 1;
@@ -208,8 +208,7 @@ bool wf_line_take_locked(struct wf_line *l, weft_time now)
 /* [writing] The record that lies flat, sealed where it lies and sent. As write_locked. */
 static int send_flat_locked(struct wf_line *l)
 {
-	struct iovec frames = { l->flat + WF_RECORD_HEAD, l->flat_n };
-	long n = wf_sealer_frames(&l->seal, &frames, 1, 0, l->flat);
+	long n = wf_sealer_flat(&l->seal, l->flat_n, l->flat_heads, l->flat);
 	ssize_t sent;
 
 	l->flat_n = 0;

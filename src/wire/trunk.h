@@ -68,8 +68,8 @@ struct wf_line {
 	uint32_t body_sent;                     /* bytes of its body that are sealed */
 	uint8_t head[WF_RECORD_HEAD], tails[2][WF_AEAD_TAG];
 	uint8_t *sealed;                        /* room for what is encrypted */
-	uint8_t flat[4096];                     /* a short record in one piece */
-	size_t flat_n;                          /* bytes of frames in it that are not sealed yet */
+	uint8_t flat[WF_INLINE_MOST + 512];     /* a short record in one piece: a message with all that may come with it */
+	size_t flat_n, flat_heads;              /* bytes of frames in it that are not sealed yet; those behind the heads are a payload */
 	bool more;                              /* the remote has more to write behind them */
 	uint8_t said[WF_HS_FRAME_MAX];             /* handshake bytes that are not sent yet */
 	uint32_t said_n, said_at;

@@ -181,6 +181,86 @@ TEST(a_record_is_sealed_and_opened_in_place)
 	}
 }
 
+/* One message's frames in place: @frames bytes, of which those from @summed on are a payload. */
+static long seal_flat(size_t frames, size_t summed)
+{
+	memcpy(wire + WF_RECORD_HEAD, text, frames);
+	return wf_sealer_flat(&s, frames, summed, wire);
+}
+
+TEST(a_message_is_sealed_where_it_lies)
+{
+	static const size_t summed[] = { 0, 8, 72, 100, 2040, 2048, 4000, 4100 };
+
+	for (int way = 0; way < WAYS; way++) {
+		make(&ways[way]);
+		for (size_t i = 0; i < sizeof(summed) / sizeof(summed[0]); i++)
+			for (size_t frames = 0; frames < 4200; frames += 7 + frames / 3) {
+				long n = seal_flat(frames, summed[i]);
+
+				CHECK_EQ(n, WF_RECORD_HEAD + frames + wf_record_tail(ways[way].mode));
+				CHECK(opens(wire, n, frames, 0));
+				CHECK_EQ(s.end.number, o.end.number);
+			}
+		CHECK_EQ(wf_sealer_flat(&s, WF_RECORD_FRAMES + 1, 8, wire), -EMSGSIZE);
+	}
+}
+
+/* The payload at the end of the frames is in the checksum of sum, under the tag of full, and nowhere with auth: there as with a body the rail is trusted. Heads are always covered. */
+TEST(auth_leaves_out_the_payload_and_nothing_else)
+{
+	for (int way = 0; way < WAYS; way++)
+		for (size_t at = 0; at < WF_RECORD_HEAD + 400u + 4; at++) {
+			bool payload = at >= WF_RECORD_HEAD + 72 && at < WF_RECORD_HEAD + 400;
+			size_t frames, body;
+			long n;
+
+			make(&ways[way]);
+			n = seal_flat(400, 72);
+			wire[at] ^= 1;
+			if (payload && ways[way].mode == WF_MODE_AUTH) {
+				CHECK_EQ(wf_opener_frames(&o, wire, (size_t)n, &frames, &body), n);
+				wire[at] ^= 1;
+				CHECK(memcmp(wire + WF_RECORD_HEAD, text, 400) == 0);
+			} else {
+				CHECK_EQ(wf_opener_frames(&o, wire, (size_t)n, &frames, &body), -EBADMSG);
+			}
+		}
+}
+
+TEST(what_the_checksum_covers_is_opened_in_any_pieces)
+{
+	make(&ways[2]);
+	for (uint64_t round = 0; round < test_scaled(2000); round++) {
+		size_t frames = test_random(&random_state) % 4200, got_frames, got_body, take;
+
+		MUST(seal_flat(frames, 8 * (test_random(&random_state) % 300)) > 0);
+		MUST_OK(wf_opener_begin(&o, wire, &got_frames, &got_body));
+		CHECK(got_frames == frames && got_body == 0);
+		for (size_t at = 0; at < frames; at += take) {
+			take = test_random(&random_state) % 300;
+			take = take < frames - at ? take : frames - at;
+			MUST_OK(wf_opener_piece(&o, opened + at, wire + WF_RECORD_HEAD + at, take));
+		}
+		MUST_OK(wf_opener_end(&o, wire + WF_RECORD_HEAD + frames));
+		CHECK(memcmp(opened, text, frames) == 0);
+	}
+}
+
+/* Only auth may say how much is covered: with sum it would be a way round the sum. */
+TEST(where_all_is_covered_no_head_says_otherwise)
+{
+	for (int way = 0; way < WAYS; way++) {
+		size_t frames, body;
+		long n;
+
+		make(&ways[2]);
+		n = seal_flat(400, 72);
+		make(&ways[way]);
+		CHECK_EQ(wf_opener_frames(&o, wire, (size_t)n, &frames, &body), ways[way].mode == WF_MODE_AUTH ? n : -EBADMSG);
+	}
+}
+
 TEST(plain_records_move_nothing)
 {
 	uint8_t head[WF_RECORD_HEAD], tail[4], body_tail[4];
@@ -334,7 +414,7 @@ TEST(heads_that_make_no_sense_are_refused_before_a_byte_is_waited_for)
 	} rows[] = {
 		{ WF_RECORD_FRAMES + 1, 0, 0 }, { UINT32_MAX, 0, 0 }, { 0x80000000, 2, 0 }, { UINT32_MAX - 11, 2, 0 },
 		{ 10, WF_RECORD_BODY + 1, 0 }, { 10, UINT32_MAX, 0 }, { 10, 0x80000000, 0 },
-		{ 10, 0, 2 }, { 10, 0, 128 }, { 10, 0, 256 }, { 10, 0, 0x8000 },
+		{ 10, 0, 2 }, { 10, 0, 128 }, { 8, 0, 256 }, { 0, 0, 256 }, { 10, 0, 0x8000 }, { 4096, 0, 0x8002 },
 	};
 
 	for (int way = 0; way < WAYS; way++) {

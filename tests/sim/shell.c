@@ -45,7 +45,8 @@ static bool filled(struct world *w, struct end *e)
 {
 	struct wf_remote *r = e->p->remote[e->other];
 	bool more;
-	size_t n = sim_random(w, 2) ? wf_remote_fill_flat(r, e->lane, e->flat, sizeof(e->flat), w->now, &more) : 0;
+	size_t heads;
+	size_t n = sim_random(w, 2) ? wf_remote_fill_flat(r, e->lane, e->flat, sizeof(e->flat), w->now, &heads, &more) : 0;
 
 	e->is_flat = n > 0;
 	if (!n)

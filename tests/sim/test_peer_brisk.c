@@ -5,7 +5,7 @@
 
 enum { ROOM = 4096 };
 
-static const unsigned char payload[64];
+enum { LONGEST = 600 };         /* bytes of a short message here */
 
 /* What the next record of @lane is, by the general way. */
 static size_t general(struct wf_remote *r, struct wf_lane *lane, unsigned char *to)
@@ -44,7 +44,7 @@ static void warm(struct wf_remote *r, struct wf_lane *lane[3])
 
 static bool brisk(struct wf_remote *r, size_t len)
 {
-	return wf_remote_brisk(r, &(struct wf_brisk){ .to = 7, .from = 9, .index = 11, .tag = 0x123456789, .context = len % 2 ? 0x55 : 0, .payload = payload, .len = len });
+	return wf_remote_brisk(r, &(struct wf_brisk){ .to = 7, .from = 9, .index = 11, .tag = 0x123456789, .context = len % 2 ? 0x55 : 0, .payload = some_bytes(), .len = len });
 }
 
 static int plain(struct wf_remote *r, size_t len)
@@ -56,12 +56,13 @@ static int plain(struct wf_remote *r, size_t len)
 
 TEST(a_short_message_has_the_same_bytes_by_either_way)
 {
-	for (size_t len = 0; len <= sizeof(payload); len++) {
+	for (size_t len = 0; len <= LONGEST; len++) {
 		unsigned char a[ROOM], b[ROOM], c[ROOM];
 		struct wf_lane *la[3], *lb[3], *lc[3];
 		struct wf_remote ra, rb, rc;
 		size_t na, nb, nc;
 		bool more;
+		size_t heads;
 
 		warm(&ra, la);
 		warm(&rb, lb);
@@ -71,15 +72,63 @@ TEST(a_short_message_has_the_same_bytes_by_either_way)
 		CHECK_EQ(plain(&rc, len), WEFT_DONE);
 		na = general(&ra, la[1], a);
 		nb = general(&rb, lb[1], b);
-		nc = wf_remote_fill_flat(&rc, lc[1], c, sizeof(c), WEFT_S, &more);
+		nc = wf_remote_fill_flat(&rc, lc[1], c, sizeof(c), WEFT_S, &heads, &more);
 		CHECK(na == nb && na == nc && !more);
 		CHECK(memcmp(a, b, na) == 0 && memcmp(a, c, na) == 0);
 		CHECK(ra.used == rb.used && ra.unacked == rb.unacked && ra.out[WF_STREAM_PLAIN]->rt.sent == rc.out[WF_STREAM_PLAIN]->rt.sent);
-		CHECK_EQ(wf_remote_fill_flat(&rc, lc[1], c, sizeof(c), WEFT_S, &more), 0);
+		CHECK_EQ(wf_remote_fill_flat(&rc, lc[1], c, sizeof(c), WEFT_S, &heads, &more), 0);
 		wf_remote_fini(&ra);
 		wf_remote_fini(&rb);
 		wf_remote_fini(&rc);
 	}
+}
+
+static void acknowledge(struct wf_remote *r, struct wf_lane *lane)
+{
+	struct wf_acts acts = { 0 };
+	unsigned char ack[16];
+
+	wf_wire_put(ack, WF_WIRE_ACK, WF_STREAM_PLAIN, r->out[WF_STREAM_PLAIN]->epoch, r->out[WF_STREAM_PLAIN]->rt.sent);
+	MUST_OK(wf_remote_record(r, lane, ack, sizeof(ack), 0, WEFT_S, &acts));
+}
+
+/* The ring that keeps them is gone round several times, and ends within messages, behind their heads and in the middle of them. */
+TEST(a_short_message_has_the_same_bytes_round_the_end_of_the_ring)
+{
+	static unsigned char a[ROOM], b[ROOM], c[ROOM];
+	struct wf_lane *la[3], *lb[3], *lc[3];
+	struct wf_remote ra, rb, rc;
+	uint64_t rounds = 0;
+
+	warm(&ra, la);
+	warm(&rb, lb);
+	warm(&rc, lc);
+	ra.limit = rb.limit = rc.limit = UINT64_MAX / 2;        /* credit for all */
+	for (size_t i = 0; i < 4096; i++) {
+		size_t len = i * 13 % (LONGEST + 1), na, nb, nc, heads = 0, head;
+		uint32_t size = ra.out[WF_STREAM_PLAIN]->rt.size;
+		bool more;
+
+		rounds += (ra.out[WF_STREAM_PLAIN]->rt.tail ^ (ra.out[WF_STREAM_PLAIN]->rt.tail + len)) / size > 0;
+		CHECK(brisk(&ra, len));
+		CHECK_EQ(plain(&rb, len), WEFT_DONE);
+		CHECK(brisk(&rc, len));
+		na = general(&ra, la[1], a);
+		nb = general(&rb, lb[1], b);
+		nc = wf_remote_fill_flat(&rc, lc[1], c, sizeof(c), WEFT_S, &heads, &more);
+		CHECK(na == nb && na == nc && !more);
+		CHECK(memcmp(a, b, na) == 0 && memcmp(a, c, na) == 0);
+		head = nc - WF_WIRE_PAD(len);
+		CHECK(heads == nc || (heads == head && len >= 128));
+		CHECK(heads < nc || len < 512);
+		acknowledge(&ra, la[1]);
+		acknowledge(&rb, lb[1]);
+		acknowledge(&rc, lc[1]);
+	}
+	CHECK(rounds > 20);
+	wf_remote_fini(&ra);
+	wf_remote_fini(&rb);
+	wf_remote_fini(&rc);
 }
 
 TEST(what_is_in_the_way_is_left_to_the_general_way)
@@ -88,6 +137,7 @@ TEST(what_is_in_the_way_is_left_to_the_general_way)
 	struct wf_lane *lane[3];
 	struct wf_remote r;
 	bool more;
+	size_t heads;
 
 	alone(&r, lane);
 	CHECK(!brisk(&r, 8));                   /* nothing has gone that way yet */
@@ -96,9 +146,9 @@ TEST(what_is_in_the_way_is_left_to_the_general_way)
 	while (brisk(&r, 64) || plain(&r, 64) == WEFT_DONE)
 		;
 	CHECK(!brisk(&r, 64));                  /* no credit */
-	CHECK_EQ(wf_remote_fill_flat(&r, lane[1], bytes, 64, WEFT_S, &more), 0);        /* no room */
+	CHECK_EQ(wf_remote_fill_flat(&r, lane[1], bytes, 64, WEFT_S, &heads, &more), 0);        /* no room */
 	lane[1]->ping_due = true;
-	CHECK_EQ(wf_remote_fill_flat(&r, lane[1], bytes, sizeof(bytes), WEFT_S, &more), 0);
+	CHECK_EQ(wf_remote_fill_flat(&r, lane[1], bytes, sizeof(bytes), WEFT_S, &heads, &more), 0);
 	wf_remote_gone(&r, -ECONNRESET, WEFT_S);
 	CHECK(!brisk(&r, 8));
 	wf_remote_fini(&r);
@@ -214,6 +264,7 @@ TEST(a_long_message_is_acknowledged_by_its_answer_or_soon)
 	struct wf_lane *lane[3];
 	struct wf_remote r;
 	bool more;
+	size_t heads;
 
 	warm(&r, lane);
 	r.promised = 1 << 20;           /* it may send as much */
@@ -226,7 +277,7 @@ TEST(a_long_message_is_acknowledged_by_its_answer_or_soon)
 		CHECK(!lane[1]->ack_now && r.wake <= now + ACK_SOON);
 		if (answered) {
 			CHECK(brisk(&r, 8));
-			CHECK(wf_remote_fill_flat(&r, lane[1], bytes, sizeof(bytes), now, &more) > 0);
+			CHECK(wf_remote_fill_flat(&r, lane[1], bytes, sizeof(bytes), now, &heads, &more) > 0);
 			CHECK_EQ(bytes[0], WF_WIRE_ACK);
 			CHECK(!lane[1]->acks && !lane[1]->ack_at);
 		} else {
