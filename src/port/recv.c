@@ -13,6 +13,7 @@
 #include "base/shield.h"
 #include "mem/share.h"
 #include "mem/straight.h"
+#include "port/expect.h"
 #include "port/lead.h"
 #include "port/op.h"
 #include "port/take.h"
@@ -80,12 +81,28 @@ static int recv_posted(struct weft_port *p, const void *want, const struct wf_ta
 	return err;
 }
 
+/* A look at the rails: true: something came by them. x->came: what is expected, too. */
+static bool look_abroad(struct wf_expect *x)
+{
+	bool came;
+
+	wf_self.expects = x;
+	came = wf_lead_look() > 0;
+	wf_self.expects = NULL;
+	return came;
+}
+
 /* Looks for the message for as long as it spins, without posting. 1: taken; 0: to be posted, or too late for that; or an error. */
 static int look_for(struct weft_port *p, const void *want, const struct wf_target *t, weft_time until, bool *ret_lived)
 {
+	bool plain = !t->flags && !t->head_out && !p->proto && t->mem->kind == WF_MEM_PLAIN && wf_port_mine(p);
+	struct wf_expect x = { .at = p, .data = t->mem->plain, .room = t->mem->len, .st = t->st };
 	struct wf_linger w;
+	struct wf_head head;
 	int r;
 
+	memcpy(&head, want, sizeof(head));
+	x.want = &head;
 	wf_linger_init(&w);
 	if (wf_self.spun)
 		w.spins = 0;            /* the hot path has done that */
@@ -100,13 +117,16 @@ static int look_for(struct weft_port *p, const void *want, const struct wf_targe
 		if (first && wf_named(p, want))
 			*ret_lived = wf_lives(wf_named(p, want));
 		/* What comes from another host and is large is to land where it is wanted: that has to be posted. */
-		if (until == WEFT_NOW || (p->shared && !wf_port_mine(p)) || !*ret_lived || (wf_hosts && t->mem->len > WF_BODY))
+		if (until == WEFT_NOW || (p->shared && !wf_port_mine(p)) || !*ret_lived || (wf_hosts && t->mem->len > (plain ? WF_EXPECT_MOST : WF_BODY)))
 			return 0;
 		do {
 			if (!wf_linger(&w))
 				return 0;
-			if (wf_unlikely(wf_hosts != NULL) && wf_lead_look() > 0)
+			if (wf_unlikely(wf_hosts != NULL) && look_abroad(plain ? &x : NULL)) {
+				if (x.came)
+					return 1;
 				break;
+			}
 			/* relaxed: a hint that somebody else drained; the lock orders what he did. */
 		} while (!wf_port_waiting(p) && atomic_load_explicit(&p->drains, memory_order_relaxed) == drains);
 	}

@@ -49,8 +49,8 @@ struct wf_route_ops {
 /* NULL: all of the job is on this host. Set before the first message, then constant. */
 extern const struct wf_route_ops *wf_hosts WF_HERE;
 
-/* A short message that this thread has just read from another host, for its own port: into the mailbox, as if it came from here, where its next receive finds it the short way.
- * False: it is another's, or there is no room; by the port's door it goes. What the mailbox has is before what comes by the door. */
+/* A short message that this thread has just read from another host, for its own port: to the receive it is in (expect.h), or into the mailbox, as if it came from here, where
+ * its next receive finds it the short way. False: it is another's, or there is no room; by the port's door it goes. What the mailbox has is before what comes by the door. */
 struct wf_guest {
 	weft_id to, src;
 	uint64_t tag, context;

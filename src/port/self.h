@@ -5,12 +5,14 @@
 #include "base/life.h"
 #include "port/port.h"
 
+struct wf_expect;
 struct wf_routes;
 struct wf_way_cache;
 
 struct wf_self {
 	struct weft_port *port;         /* NULL: has not joined */
 	weft_id id;                     /* its port's; differs from the port's own word when that has closed */
+	struct wf_expect *expects;      /* while it looks at the rails; NULL: nothing */
 	struct wf_routes *routes;       /* where context ports are that it sent to */
 	struct wf_way_cache *ways;      /* and ports of other processes; the last of them: */
 	weft_id last_to;

@@ -7,6 +7,7 @@
 #include "port/budget.h"
 #include "port/context.h"
 #include "port/eager.h"
+#include "port/expect.h"
 #include "port/op.h"
 #include "port/open.h"
 #include "port/outgoing.h"
@@ -206,6 +207,8 @@ bool wf_drop_in(const struct wf_guest *g)
 	uint32_t pos;
 	uint16_t who;
 
+	if (wf_self.expects && wf_expect_meets(wf_self.expects, g))
+		return true;
 	if (g->len > WF_BODY || !wf_self.port)
 		return false;
 	if (g->context) {

@@ -14,7 +14,10 @@
 #include "base/log.h"
 #include "port/budget.h"
 #include "port/context.h"
+#include "port/expect.h"
 #include "wire/arrive.h"
+
+_Static_assert(WF_EXPECT_MOST == WF_INLINE_MOST, "who expects a message is to get all that come with their heads");
 
 /* ---- to whom ---- */
 
