@@ -4,6 +4,11 @@
  * given ahead of its acknowledgements is bounded: a round trip and 2 ms more of the measured rate (at least 64 KiB), so that something urgent
  * waits no longer than that behind bulk, and a long line is still filled. A lane that goes down or is suspected gives its chunks back, and the
  * same spans are cut again. Of one send at most WF_CHUNKS_OUT chunks are under way: so the receiver's set of filled spans is bounded, too.
+ *
+ * Lead    While nothing else goes, the beginning of a send follows its announcement unasked, in the same record: if a receive is posted for it the line is busy while the GRANT
+ *         is on its way. If none is the bytes are dropped, the GRANT does not say that it has them, and all is sent as if they had never been; after that some announcements go
+ *         without, twice as many each time. 64 KiB, and twice as much after each that was met, up to what a lane carries in a moment: what comes behind it on the lane waits as long.
+ *         It costs the receiver no memory, and so no credit. It is named by its send, as there is no token yet.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,6 +21,9 @@
 #define AHEAD_LEAST (64u << 10)
 #define AHEAD (2 * WEFT_MS)
 #define NO_MEMORY_WAIT (10 * WEFT_MS)
+#define LEAD_LEAST (64u << 10)
+#define LEAD_MOST CHUNK_MOST
+#define LEAD_MISSES 8u                  /* in a row, beyond which no more announcements go without: 255 */
 
 bool wf_bulk_wanted(const struct wf_remote *r)
 {
@@ -51,26 +59,75 @@ void wf_bulk_add(struct wf_remote *r, struct wf_rsend *s)
 	wf_bulk_kick(r);
 }
 
-int wf_bulk_grant(struct wf_remote *r, uint64_t number, uint64_t token, uint64_t limit)
+/* A lead was met by a receive, or it was not. */
+static void lead_told(struct wf_remote *r, bool met)
+{
+	if (met) {
+		r->lead_misses = 0;
+		r->lead_len = r->lead_len < LEAD_LEAST ? 2 * LEAD_LEAST : r->lead_len < LEAD_MOST / 2 ? 2 * r->lead_len : LEAD_MOST;
+	} else {
+		r->lead_misses += r->lead_misses < LEAD_MISSES;
+		r->lead_len = LEAD_LEAST;
+	}
+	r->lead_rest = (1u << r->lead_misses) - 1;
+}
+
+uint64_t wf_bulk_moment(const struct wf_remote *r)
+{
+	uint64_t rate = 0;
+
+	for (const struct wf_lane *lane = r->lanes; lane < r->lanes + WF_LANES; lane++)
+		if (lane->up && lane->rate > rate)
+			rate = lane->rate;
+	return rate / WF_EAGER_TIMES;
+}
+
+/* How much of @s goes unasked. */
+static uint64_t lead_of(const struct wf_remote *r, const struct wf_rsend *s)
+{
+	uint64_t moment = wf_bulk_moment(r), n = moment < r->lead_len ? moment : r->lead_len;
+
+	n = n < LEAD_LEAST ? LEAD_LEAST : n;
+	return s->len < n ? s->len : n;
+}
+
+/* Was the beginning of @s sent, and nothing else? */
+static bool leads(const struct wf_rsend *s)
+{
+	return s->state == WF_S_INVITED && !s->token;
+}
+
+int wf_bulk_grant(struct wf_remote *r, uint64_t number, uint64_t token, uint64_t limit, bool led)
 {
 	struct wf_rsend *s = wf_numbers_find(&r->sends, number);
 
 	if (!s)
 		return 0;               /* over meanwhile */
-	if ((s->state != WF_S_ANNOUNCED && s->state != WF_S_OFFERED && s->state != WF_S_INVITED) || limit > s->len)
+	if ((s->state != WF_S_ANNOUNCED && s->state != WF_S_OFFERED && s->state != WF_S_INVITED) || limit > s->len || !token)
 		return -EPROTO;
+	if (led && (!leads(s) || limit < s->limit))
+		return -EPROTO;
+	if (r->lead == s)
+		r->lead = NULL;
 	if (wf_list_has(&s->ask))
 		wf_list_del(&s->ask);
 	if (s->state == WF_S_OFFERED)
 		wf_dest_unqueue(r, s);
 	else
 		wf_dest_answered(r, s);
-	if (s->state == WF_S_INVITED)
-		wf_bulk_forget(r, s);           /* they went to another receive: once more */
+	if (leads(s))
+		lead_told(r, led);
+	if (s->state == WF_S_INVITED && !led)
+		wf_bulk_forget(r, s);           /* they went to another receive, or to none: once more */
 	s->state = WF_S_GRANTED;
 	s->token = token;
 	s->limit = limit;
-	wf_bulk_add(r, s);
+	if (led) {
+		r->dirty = true;
+		wf_bulk_kick(r);
+	} else {
+		wf_bulk_add(r, s);
+	}
 	return 0;
 }
 
@@ -140,6 +197,51 @@ static bool memory_for(struct wf_remote *r, struct wf_lane *lane)
 	return lane->flying;
 }
 
+/* [@span of @s] goes on @lane. */
+static void fly(struct wf_remote *r, struct wf_lane *lane, struct wf_rsend *s, struct wf_span span, struct wf_flying *ret_chunk)
+{
+	lane->chunk_sent += span.to - span.from;
+	*ret_chunk = (struct wf_flying){ s, span, lane->chunk_sent, lane->chunk_acked, r->now };
+	lane->flying[(lane->fly_first + lane->fly_count++) % WF_FLYING] = *ret_chunk;
+}
+
+void wf_bulk_may_lead(struct wf_remote *r, struct wf_rsend *s)
+{
+	if (r->lead)
+		return;
+	for (struct wf_node *l = r->granted.next; l != &r->granted; l = l->next)
+		if (wf_of(l, struct wf_rsend, node)->token)
+			return;                 /* there is something to send */
+	if (r->lead_rest)
+		r->lead_rest--;
+	else
+		r->lead = s;
+}
+
+bool wf_bulk_lead(struct wf_remote *r, struct wf_lane *lane, struct wf_flying *ret_chunk)
+{
+	struct wf_rsend *s = r->lead;
+	const struct wf_out *out = s ? r->out[wf_stream_of(s)] : NULL;
+	struct wf_span span = { 0, 0 };
+	uint64_t flying, n;
+
+	if (!s || out->lane != lane || out->waits || out->rt.sent < s->end)
+		return false;
+	r->lead = NULL;
+	flying = lane->chunk_sent - lane->chunk_acked;
+	n = lead_of(r, s);
+	if ((flying && flying + n > ahead(lane)) || lane->fly_count == WF_FLYING || !memory_for(r, lane) || !bulk_of(r, s))
+		return false;
+	s->state = WF_S_INVITED;
+	s->token = 0;
+	s->limit = n;
+	cut(s, n, &span);
+	wf_list_add(&r->granted, &s->node);
+	fly(r, lane, s, span, ret_chunk);
+	r->counted_led++;
+	return true;
+}
+
 bool wf_bulk_cut(struct wf_remote *r, struct wf_lane *lane, struct wf_flying *ret_chunk)
 {
 	uint64_t out = lane->chunk_sent - lane->chunk_acked, most = lane->rate / 1000;
@@ -157,13 +259,11 @@ bool wf_bulk_cut(struct wf_remote *r, struct wf_lane *lane, struct wf_flying *re
 			wf_arm(r, r->now + NO_MEMORY_WAIT);
 			return false;
 		}
-		if (!cut(s, most, &span))
+		if (!s->token || !cut(s, most, &span))
 			continue;
 		wf_list_del(&s->node);                  /* the others have their turn */
 		wf_list_add(&r->granted, &s->node);
-		lane->chunk_sent += span.to - span.from;
-		*ret_chunk = (struct wf_flying){ s, span, lane->chunk_sent, lane->chunk_acked, r->now };
-		lane->flying[(lane->fly_first + lane->fly_count++) % WF_FLYING] = *ret_chunk;
+		fly(r, lane, s, span, ret_chunk);
 		return true;
 	}
 	return false;

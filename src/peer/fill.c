@@ -158,15 +158,16 @@ int wf_remote_fill(struct wf_remote *r, struct wf_lane *lane, struct wf_fill *f,
 		room = (size_t)(put_lane(r, lane, f->room) - f->room);
 	for (uint64_t m = lane->ready; m && !f->body_len && f->nsmall + 4 <= pieces; m &= m - 1)
 		put_stream(r, lane, f, r->out[__builtin_ctzll(m)], &room, &begun);
-	if (!f->body_len && wf_bulk_cut(r, lane, &chunk)) {
+	if (!f->body_len && (wf_bulk_lead(r, lane, &chunk) || wf_bulk_cut(r, lane, &chunk))) {
+		bool leads = !chunk.send->token;
 		unsigned char *p;
 
 		if (!room)
 			room = (size_t)(put_lane(r, lane, f->room) - f->room);          /* theirs have come: told along with ours */
 		p = f->room + room;
-		wf_wire_head(p, WF_WIRE_CHUNK, 0, 24);
+		wf_wire_head(p, WF_WIRE_CHUNK, leads ? WF_WIRE_LED : 0, 24);
 		wf_put32(p + 4, 0);
-		wf_put64(p + 8, chunk.send->token);
+		wf_put64(p + 8, leads ? chunk.send->number : chunk.send->token);
 		wf_put64(p + 16, chunk.span.from);
 		room += 24;
 		put_body(lane, f, chunk.send, chunk.span.from, chunk.span.to - chunk.span.from);

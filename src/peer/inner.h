@@ -133,7 +133,10 @@ void wf_credit_lost(struct wf_remote *r);                                       
 int wf_credit_got(struct wf_remote *r, uint64_t limit);
 
 /* bulk.c */
-int wf_bulk_grant(struct wf_remote *r, uint64_t number, uint64_t token, uint64_t limit);
+int wf_bulk_grant(struct wf_remote *r, uint64_t number, uint64_t token, uint64_t limit, bool led);      /* @led: its beginning has landed there, or is about to */
+uint64_t wf_bulk_moment(const struct wf_remote *r);                             /* bytes that the fastest lane carries in a moment */
+void wf_bulk_may_lead(struct wf_remote *r, struct wf_rsend *s);                 /* it was announced, as it is long */
+bool wf_bulk_lead(struct wf_remote *r, struct wf_lane *lane, struct wf_flying *ret_chunk);      /* as wf_bulk_cut: the beginning of r->lead, if that was announced on @lane */
 bool wf_bulk_cut(struct wf_remote *r, struct wf_lane *lane, struct wf_flying *ret_chunk);
 bool wf_bulk_wanted(const struct wf_remote *r);
 int wf_bulk_acked(struct wf_remote *r, struct wf_lane *lane, uint64_t count, weft_time waited);       /* so long ago the last of them was there */

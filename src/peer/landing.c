@@ -87,6 +87,18 @@ static void landed(struct wf_remote *r, struct wf_landing *l, int err)
 		r->dirty = true;
 }
 
+/* The beginning of what @l is for has come along with the announcement, and is about to be read: it goes there. */
+static bool lead_meets(struct wf_remote *r, struct wf_landing *l)
+{
+	for (struct wf_lane *o = r->lanes; o < r->lanes + WF_LANES; o++)
+		if (o->up && o->body.kind == WF_BODY_CHUNK && o->body.lead == l->send && o->body_len <= l->len) {
+			o->body.lead = 0;
+			o->body.landing = l;
+			return true;
+		}
+	return false;
+}
+
 int wf_remote_take(struct wf_remote *r, uint64_t send, struct wf_landing *l)
 {
 	unsigned char frame[32];
@@ -106,7 +118,7 @@ int wf_remote_take(struct wf_remote *r, uint64_t send, struct wf_landing *l)
 		landed(r, l, 0);
 		return 0;
 	}
-	wf_wire_head(frame, WF_WIRE_GRANT, 0, sizeof(frame));
+	wf_wire_head(frame, WF_WIRE_GRANT, lead_meets(r, l) ? WF_WIRE_LED : 0, sizeof(frame));
 	wf_put32(frame + 4, 0);
 	wf_put64(frame + 8, send);
 	wf_put64(frame + 16, l->token);
@@ -150,6 +162,7 @@ int wf_remote_place(struct wf_remote *r, struct wf_lane *lane, struct iovec *ret
 
 	if (lane->body.kind == WF_BODY_EAGER && r->in[lane->body.stream].lane != lane)
 		lane->body.turned = true;
+	lane->body.lead = 0;            /* who comes later has missed it */
 	if (!l || lane->body.turned || l->state != OPEN) {
 		lane->body.landing = NULL;
 		return 0;

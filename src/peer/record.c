@@ -93,16 +93,18 @@ static int stream(struct wf_remote *r, struct wf_lane *lane, unsigned id, uint32
 	return 0;
 }
 
-static int chunk(struct wf_remote *r, struct wf_lane *lane, uint64_t token, uint64_t from)
+/* @token: of its landing, or the number of its send, which it @leads. */
+static int chunk(struct wf_remote *r, struct wf_lane *lane, uint64_t token, uint64_t from, bool leads)
 {
-	struct wf_landing *l = wf_landing_find(r, token);
+	struct wf_landing *l = leads ? NULL : wf_landing_find(r, token);
 
-	if (!lane->body_len || lane->at + 24 != lane->len)
+	if (!lane->body_len || lane->at + 24 != lane->len || (leads && (from || !token)))
 		return -EPROTO;
 	if (l && (from > l->len || lane->body_len > l->len - from))
 		return -EPROTO;
 	lane->body.from = from;
 	lane->body.doubled = false;
+	lane->body.lead = leads ? token : 0;
 	lane->body.landing = l ? wf_landing_claim(r, l, from, from + lane->body_len) : NULL;
 	lane->body.kind = WF_BODY_CHUNK;
 	return 0;
@@ -142,7 +144,7 @@ static int lane_frame(struct wf_remote *r, struct wf_lane *lane, const unsigned 
 		pong(r, lane, (weft_time)value);
 		return 0;
 	case WF_WIRE_CHUNK:
-		return chunk(r, lane, value, wf_get64(p + 16));
+		return p[1] <= WF_WIRE_LED ? chunk(r, lane, value, wf_get64(p + 16), p[1] & WF_WIRE_LED) : -EPROTO;
 	default:
 		return -EPROTO;
 	}
@@ -164,7 +166,7 @@ static int control_frame(struct wf_remote *r, const unsigned char *p, struct wf_
 	b = wf_get64(p + 8);
 	switch (p[0]) {
 	case WF_WIRE_GRANT:
-		return wf_bulk_grant(r, b, wf_get64(p + 16), wf_get64(p + 24));
+		return p[1] <= WF_WIRE_LED ? wf_bulk_grant(r, b, wf_get64(p + 16), wf_get64(p + 24), p[1] & WF_WIRE_LED) : -EPROTO;
 	case WF_WIRE_AGAIN:
 		return wf_bulk_asked(r, b, wf_get64(p + 16), wf_get64(p + 24));
 	case WF_WIRE_ENDED:
@@ -324,6 +326,7 @@ int wf_remote_record(struct wf_remote *r, struct wf_lane *lane, const void *byte
 		lane->body.at = 0;
 		lane->body.in = lane->body.turned = false;
 		lane->body.landing = NULL;
+		lane->body.lead = 0;
 	}
 	if (lane->suspect) {
 		lane->suspect = false;

@@ -93,7 +93,7 @@ enum wf_send_state {
 	WF_S_OFFERED,                   /* the same, and shown to the receiver */
 	WF_S_EAGER,                     /* in the stream: until acknowledged, and answered if SYNC */
 	WF_S_ANNOUNCED,                 /* until granted or refused */
-	WF_S_INVITED,                   /* the same, and chunks go already */
+	WF_S_INVITED,                   /* the same, and chunks go already: to an invitation, or its first one, unasked */
 	WF_S_GRANTED,                   /* chunks go, until answered */
 	WF_S_OVER,                      /* to be told when nothing writes from it */
 };
@@ -246,6 +246,7 @@ struct wf_lane {
 		bool in, turned;                /* a thread writes into the landing; its rest is to be dropped */
 		bool doubled;                   /* CHUNK: another lane brought the same and dropped it */
 		struct wf_landing *landing;
+		uint64_t lead;                  /* CHUNK: of this send, which was not granted when it came; 0: it has a landing, or none will have it */
 		uint64_t from, at;              /* in the landing; in the body */
 		uint32_t step;                  /* EAGER: bytes of the frame */
 	} body;
@@ -349,6 +350,9 @@ struct wf_remote {
 	uint32_t ndests, nclogs;
 	struct wf_bulk *bulk_free;
 	bool seek_refused, seek_again;
+	struct wf_rsend *lead;                  /* its beginning is to go behind its announcement; NULL: nobody's */
+	uint32_t lead_len;                      /* bytes of it, at most */
+	uint32_t lead_misses, lead_rest;        /* beginnings in a row that nobody was there for; announcements that go without one for that */
 	struct wf_invite invites[WF_INVITES];
 	uint32_t ninvites, invite_next;
 	uint64_t last_to[WF_RDESTS];            /* by destination: where its last message ends in the plain stream */
@@ -363,7 +367,7 @@ struct wf_remote {
 	uint64_t gone_mark[WF_STREAMS];
 	struct wf_ping *ping;                   /* the last measurement; NULL: there was none */
 	/* for checks and state */
-	uint64_t counted_moves, counted_resent, counted_chunks_again, counted_suspects, counted_dropped, counted_invited;
+	uint64_t counted_moves, counted_resent, counted_chunks_again, counted_suspects, counted_dropped, counted_invited, counted_led;
 };
 
 int wf_remote_init(struct wf_remote *r, const struct wf_remote_conf *conf, weft_time now);

@@ -114,14 +114,9 @@ bool wf_send_announce(struct wf_remote *r, struct wf_out *out, struct wf_rsend *
 /* Does it go unasked? A long one only where that keeps what is sent after it waiting for a moment only: asking first costs a round trip. */
 static bool unasked(const struct wf_remote *r, uint64_t len)
 {
-	uint64_t rate = 0;
-
 	if (len <= r->conf.eager || len > r->conf.eager_most)
 		return len <= r->conf.eager;
-	for (const struct wf_lane *lane = r->lanes; lane < r->lanes + WF_LANES; lane++)
-		if (lane->up && lane->rate > rate)
-			rate = lane->rate;
-	return len <= rate / WF_EAGER_TIMES;
+	return len <= wf_bulk_moment(r);
 }
 
 /* Sends what was accepted or is about to be: WEFT_DONE: it is over; 0: in a state of its own; -EAGAIN: no room in the stream; -EBUSY: its
@@ -149,6 +144,8 @@ int wf_send_launch(struct wf_remote *r, struct wf_out *out, struct wf_rsend *s, 
 	r->announced++;
 	s->dest = d;
 	s->state = invited ? WF_S_INVITED : WF_S_ANNOUNCED;
+	if (!invited && !(s->flags & WF_SEND_RENDEZVOUS) && !unasked(r, s->len) && !d->clogged)
+		wf_bulk_may_lead(r, s);
 	if (invited) {
 		s->limit = s->len;
 		r->counted_invited++;
@@ -294,6 +291,8 @@ static void leave(struct wf_remote *r, struct wf_rsend *s)
 
 	if (wf_list_has(&s->ask))
 		wf_list_del(&s->ask);
+	if (r->lead == s)
+		r->lead = NULL;
 	switch (s->state) {
 	case WF_S_WAITS:
 		wf_list_del(&s->node);

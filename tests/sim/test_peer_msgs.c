@@ -371,6 +371,7 @@ static uint8_t leaves_as(struct world *w, uint64_t rate, uint64_t len)
 
 	for (struct wf_lane *lane = r->lanes; lane < r->lanes + WF_LANES; lane++)
 		lane->rate = rate;
+	r->lead_rest = UINT32_MAX;                      /* an announcement goes alone */
 	rig_post(w);
 	m = rig_send(w, len, 0);
 	state = m->s.state;
