@@ -75,18 +75,36 @@ static uint64_t pairs_ns(struct procs *p, int n, uint64_t windows)
 	return end - start;
 }
 
+/* What process 0 says. */
+static uint64_t agreed(struct procs *p, uint64_t windows)
+{
+	if (p->rank == 0)
+		procs_send(p, 1, &windows, sizeof(windows));
+	else
+		procs_recv(p, 0, &windows, sizeof(windows));
+	return windows;
+}
+
+/* How many windows of each pair take RUN_NS. By runs that become longer: in the first, short one threads begin, and memory is touched for the first time, which takes longer than all the rest. */
+static uint64_t windows_of(struct procs *p, int n)
+{
+	uint64_t windows = WARM_WINDOWS, asked;
+
+	do {
+		uint64_t t = pairs_ns(p, n, windows);
+
+		asked = windows;
+		windows = agreed(p, windows * (uint64_t)RUN_NS / t + 1);
+	} while (windows > 2 * asked);
+	return windows;
+}
+
 static void pairs_sample(struct procs *p, int n)
 {
-	uint64_t windows = 0, warm = pairs_ns(p, n, WARM_WINDOWS);
+	uint64_t windows = windows_of(p, n);
 	double ns[RUNS];
 	char series[32];
 
-	if (p->rank == 0) {
-		windows = WARM_WINDOWS * (uint64_t)RUN_NS / warm + 1;
-		procs_send(p, 1, &windows, sizeof(windows));
-	} else {
-		procs_recv(p, 0, &windows, sizeof(windows));
-	}
 	for (int i = 0; i < RUNS; i++)
 		ns[i] = (double)pairs_ns(p, n, windows);
 	snprintf(series, sizeof(series), "weft/pairs-%d", n);
