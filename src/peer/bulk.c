@@ -117,17 +117,14 @@ int wf_bulk_grant(struct wf_remote *r, uint64_t number, uint64_t token, uint64_t
 		wf_dest_answered(r, s);
 	if (leads(s))
 		lead_told(r, led);
-	if (s->state == WF_S_INVITED && !led)
+	if (led)
+		wf_list_del(&s->node);
+	else if (s->state == WF_S_INVITED)
 		wf_bulk_forget(r, s);           /* they went to another receive, or to none: once more */
 	s->state = WF_S_GRANTED;
 	s->token = token;
 	s->limit = limit;
-	if (led) {
-		r->dirty = true;
-		wf_bulk_kick(r);
-	} else {
-		wf_bulk_add(r, s);
-	}
+	wf_bulk_add(r, s);
 	return 0;
 }
 
@@ -207,11 +204,8 @@ static void fly(struct wf_remote *r, struct wf_lane *lane, struct wf_rsend *s, s
 
 void wf_bulk_may_lead(struct wf_remote *r, struct wf_rsend *s)
 {
-	if (r->lead)
+	if (r->lead || wf_bulk_wanted(r))
 		return;
-	for (struct wf_node *l = r->granted.next; l != &r->granted; l = l->next)
-		if (wf_of(l, struct wf_rsend, node)->token)
-			return;                 /* there is something to send */
 	if (r->lead_rest)
 		r->lead_rest--;
 	else
@@ -236,7 +230,7 @@ bool wf_bulk_lead(struct wf_remote *r, struct wf_lane *lane, struct wf_flying *r
 	s->token = 0;
 	s->limit = n;
 	cut(s, n, &span);
-	wf_list_add(&r->granted, &s->node);
+	wf_list_add(&r->leading, &s->node);
 	fly(r, lane, s, span, ret_chunk);
 	r->counted_led++;
 	return true;
@@ -259,7 +253,7 @@ bool wf_bulk_cut(struct wf_remote *r, struct wf_lane *lane, struct wf_flying *re
 			wf_arm(r, r->now + NO_MEMORY_WAIT);
 			return false;
 		}
-		if (!s->token || !cut(s, most, &span))
+		if (!cut(s, most, &span))
 			continue;
 		wf_list_del(&s->node);                  /* the others have their turn */
 		wf_list_add(&r->granted, &s->node);

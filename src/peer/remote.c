@@ -37,6 +37,7 @@ int wf_remote_init(struct wf_remote *r, const struct wf_remote_conf *conf, weft_
 	r->wake = WEFT_FOREVER;
 	r->limit = r->told = r->promised = WF_CREDIT_FLOOR;
 	wf_list_init(&r->granted);
+	wf_list_init(&r->leading);
 	wf_list_init(&r->ended);
 	wf_list_init(&r->backlogs);
 	wf_list_init(&r->landings);

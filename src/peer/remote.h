@@ -340,7 +340,8 @@ struct wf_remote {
 	uint64_t told, hinted, promised;        /* to them: by CREDIT, by LIMIT on lanes that are up; the highest of all there ever were */
 	/* sends */
 	struct wf_numbers sends;
-	struct wf_node granted, ended;
+	struct wf_node granted, ended;          /* sends whose chunks go; that are over and not told */
+	struct wf_node leading;                 /* whose beginning went, and that wait for their GRANT */
 	uint32_t live;                          /* sends that are not over */
 	uint32_t announced;                     /* outstanding */
 	uint32_t held_back;                     /* in backlogs */
