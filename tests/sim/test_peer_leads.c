@@ -78,6 +78,23 @@ TEST(a_receive_that_has_no_room_for_the_beginning_gets_as_much_as_it_wants)
 	rig_free(w);
 }
 
+/* Less than the beginning, as much, or more: what is wanted comes, once. */
+TEST(a_receive_gets_as_much_as_it_wants_whatever_led)
+{
+	for (uint64_t room = 1 << 10; room <= LONG; room += 7777) {
+		struct world *w = rig_new((struct sim_conf){ 0 });
+		struct post *post;
+		struct mail *m;
+
+		CHECK(goes_well(w));
+		post = upper_post(&w->proc[2], 1, -1, -1, room);
+		m = rig_send(w, LONG, 0);
+		rig_run(w, 500);
+		CHECK(m->ended && post->over && sender(w)->counted_led == 2);
+		rig_free(w);
+	}
+}
+
 TEST(who_asked_for_a_rendezvous_sends_nothing_before)
 {
 	struct world *w = rig_new((struct sim_conf){ 0 });
