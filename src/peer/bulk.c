@@ -7,7 +7,8 @@
  *
  * Lead    While nothing else goes, the beginning of a send follows its announcement unasked, in the same record: if a receive is posted for it the line is busy while the GRANT
  *         is on its way. If none is the bytes are dropped, the GRANT does not say that it has them, and all is sent as if they had never been; after that some announcements go
- *         without, twice as many each time. 64 KiB, and twice as much after each that was met, up to what a lane carries in a moment: what comes behind it on the lane waits as long.
+ *         without, twice as many each time. 64 KiB, and twice as much after each that was met, up to what a lane carries in a moment: what comes behind it on the lane waits as long,
+ *         and where a lane is slower, or nothing is known of it yet, none is sent.
  *         It costs the receiver no memory, and so no credit. It is named by its send, as there is no token yet.
  */
 #include <errno.h>
@@ -79,16 +80,18 @@ uint64_t wf_bulk_moment(const struct wf_remote *r)
 	for (const struct wf_lane *lane = r->lanes; lane < r->lanes + WF_LANES; lane++)
 		if (lane->up && lane->rate > rate)
 			rate = lane->rate;
-	return rate / WF_EAGER_TIMES;
+	return rate / r->conf.moments;
 }
 
-/* How much of @s goes unasked. */
+/* How much of @s goes unasked. 0: nothing. */
 static uint64_t lead_of(const struct wf_remote *r, const struct wf_rsend *s)
 {
-	uint64_t moment = wf_bulk_moment(r), n = moment < r->lead_len ? moment : r->lead_len;
+	uint64_t moment = wf_bulk_moment(r), n = r->lead_len > LEAD_LEAST ? r->lead_len : LEAD_LEAST;
 
-	n = n < LEAD_LEAST ? LEAD_LEAST : n;
-	return s->len < n ? s->len : n;
+	if (moment < LEAD_LEAST)
+		return 0;
+	n = n < moment ? n : moment;
+	return n < s->len ? n : s->len;
 }
 
 /* Was the beginning of @s sent, and nothing else? */
@@ -224,7 +227,7 @@ bool wf_bulk_lead(struct wf_remote *r, struct wf_lane *lane, struct wf_flying *r
 	r->lead = NULL;
 	flying = lane->chunk_sent - lane->chunk_acked;
 	n = lead_of(r, s);
-	if ((flying && flying + n > ahead(lane)) || lane->fly_count == WF_FLYING || !memory_for(r, lane) || !bulk_of(r, s))
+	if (!n || (flying && flying + n > ahead(lane)) || lane->fly_count == WF_FLYING || !memory_for(r, lane) || !bulk_of(r, s))
 		return false;
 	s->state = WF_S_INVITED;
 	s->token = 0;

@@ -39,7 +39,7 @@
 #define WF_LANES (2 * WF_LANE_SLOTS)                         /* one that goes and one that comes */
 #define WF_INLINE_MOST 4096u                                 /* payload copied into the stream */
 #define WF_EAGER (64u << 10)                            /* default of conf.eager */
-#define WF_EAGER_TIMES 4000u                            /* of a second: what a lane carries in one goes unasked, too, up to conf.eager_most */
+#define WF_MOMENTS 4000u                                /* default of conf.moments */
 #define WF_CREDIT_FLOOR (64u << 10)                     /* credit both ends know of without a word */
 #define WF_COST 64u                                     /* what a message costs beside its bytes */
 #define WF_CHUNKS_OUT 16u                               /* chunks of one send under way */
@@ -201,7 +201,8 @@ struct wf_remote_conf {
 	uint32_t rails;                 /* 1 .. WF_RAILS */
 	uint32_t cap;                   /* announcements the other end holds; 0: 256 */
 	uint64_t eager;                 /* bytes that go unasked, credit permitting; 0: WF_EAGER */
-	uint64_t eager_most;            /* the same where lanes are fast (WF_EAGER_TIMES); 0: no more */
+	uint64_t eager_most;            /* the same where a lane carries them in a moment; 0: no more */
+	uint32_t moments;               /* of a second; 0: WF_MOMENTS */
 	uint32_t retain;                /* bytes a stream keeps, at most; a power of two, 0: WF_RETAIN_MOST */
 	uint64_t window;                /* bytes of messages the other end may send unasked; 0: WF_CREDIT_FLOOR */
 	weft_time deadline;             /* silence that ends the session; 0: 5 s */

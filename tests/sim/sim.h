@@ -143,7 +143,7 @@ struct sim_conf {
 	uint32_t procs, rails, mails;
 	weft_time deadline, span;       /* span: the program runs as long */
 	uint64_t eager, eager_most, window;
-	uint32_t cap, retain;
+	uint32_t cap, retain, moments;
 	bool faults, pauses, deaths, cuts_off, closes, cancels, bursts, invites;         /* cuts_off: silence longer than the deadline */
 	bool quiet;
 };

@@ -2,7 +2,7 @@
 #include "alone.h"
 #include "rig.h"
 
-enum { LONG = 1000000, LEAST = 64 << 10 };
+enum { LONG = 1000000, LEAST = 64 << 10, MOMENTS = 20 };       /* of a second: lanes here carry more than LEAST in one */
 
 static struct wf_remote *sender(struct world *w)
 {
@@ -24,9 +24,19 @@ static bool goes_well(struct world *w)
 	return m->ended && !m->err && post->over && !post->err;
 }
 
+/* Two processes whose lanes have carried a long message: how fast they are is known, and the first went alone. */
+static struct world *rig_fast(void)
+{
+	struct world *w = rig_new((struct sim_conf){ .moments = MOMENTS });
+
+	CHECK(goes_well(w));
+	CHECK_EQ(sender(w)->counted_led, 0);
+	return w;
+}
+
 TEST(who_waits_for_a_long_message_gets_its_beginning_with_its_announcement)
 {
-	struct world *w = rig_new((struct sim_conf){ 0 });
+	struct world *w = rig_fast();
 
 	for (uint32_t i = 1; i <= 5; i++) {
 		CHECK(goes_well(w));
@@ -41,7 +51,7 @@ TEST(who_waits_for_a_long_message_gets_its_beginning_with_its_announcement)
 
 TEST(where_nobody_waits_the_beginning_is_dropped_and_sent_again_and_the_next_ones_are_not_sent)
 {
-	struct world *w = rig_new((struct sim_conf){ 0 });
+	struct world *w = rig_fast();
 	uint64_t led = 0, announced = 0;
 
 	for (uint32_t misses = 1; misses <= 4; misses++)
@@ -69,7 +79,7 @@ TEST(where_nobody_waits_the_beginning_is_dropped_and_sent_again_and_the_next_one
 
 TEST(a_receive_that_has_no_room_for_the_beginning_gets_as_much_as_it_wants)
 {
-	struct world *w = rig_new((struct sim_conf){ 0 });
+	struct world *w = rig_fast();
 	struct post *post = upper_post(&w->proc[2], 1, -1, -1, LEAST - 1);
 	struct mail *m = rig_send(w, LONG, 0);
 
@@ -82,7 +92,7 @@ TEST(a_receive_that_has_no_room_for_the_beginning_gets_as_much_as_it_wants)
 TEST(a_receive_gets_as_much_as_it_wants_whatever_led)
 {
 	for (uint64_t room = 1 << 10; room <= LONG; room += 7777) {
-		struct world *w = rig_new((struct sim_conf){ 0 });
+		struct world *w = rig_fast();
 		struct post *post;
 		struct mail *m;
 
@@ -97,7 +107,7 @@ TEST(a_receive_gets_as_much_as_it_wants_whatever_led)
 
 TEST(who_asked_for_a_rendezvous_sends_nothing_before)
 {
-	struct world *w = rig_new((struct sim_conf){ 0 });
+	struct world *w = rig_fast();
 	struct post *post = rig_post(w);
 	struct mail *m = rig_send(w, LONG, WF_SEND_RENDEZVOUS);
 
@@ -111,7 +121,7 @@ TEST(a_beginning_that_is_broken_off_loses_nothing)
 {
 	for (int posted = 0; posted < 2; posted++)
 		for (int64_t us = 0; us < 600; us += 7) {
-			struct world *w = rig_new((struct sim_conf){ .seed = 7 + (uint64_t)us });
+			struct world *w = rig_new((struct sim_conf){ .seed = 7 + (uint64_t)us, .moments = MOMENTS });
 			struct post *post = NULL;
 			struct mail *m;
 			struct wire *wire;
@@ -135,7 +145,7 @@ TEST(a_beginning_that_is_broken_off_loses_nothing)
 
 TEST(a_send_that_leads_is_cancelled_as_others_are)
 {
-	struct world *w = rig_new((struct sim_conf){ 0 });
+	struct world *w = rig_fast();
 	struct mail *m;
 
 	CHECK(goes_well(w));
@@ -155,7 +165,7 @@ TEST(a_send_that_leads_is_cancelled_as_others_are)
 
 TEST(a_port_that_closes_while_a_beginning_comes_ends_its_send)
 {
-	struct world *w = rig_new((struct sim_conf){ 0 });
+	struct world *w = rig_fast();
 	struct post *post;
 	struct mail *m;
 
@@ -167,6 +177,15 @@ TEST(a_port_that_closes_while_a_beginning_comes_ends_its_send)
 	upper_close(&w->proc[2], 1);
 	rig_run(w, 500);
 	CHECK(m->ended && m->err == -ECONNRESET && post->over);
+	rig_free(w);
+}
+
+TEST(slow_lanes_carry_what_was_asked_for)
+{
+	struct world *w = rig_new((struct sim_conf){ .moments = 100000 });
+
+	CHECK(goes_well(w) && goes_well(w) && goes_well(w));
+	CHECK_EQ(sender(w)->counted_led, 0);
 	rig_free(w);
 }
 
@@ -240,6 +259,7 @@ TEST(grants_of_beginnings_that_were_not_sent_are_refused)
 	struct wf_fill f;
 
 	alone(&r, lane);
+	lane[2]->rate = UINT64_C(1000000000);
 	MUST_EQ(wf_remote_send(&r, &s, WEFT_S), 0);
 	CHECK_EQ(grant(&r, lane[0], WF_WIRE_LED, s.number, 1, LONG), -EPROTO);  /* it has not left */
 	acts_of(&r, WF_ACT_WRITE);

@@ -26,6 +26,7 @@ static struct sim_conf conf_of(uint64_t seed)
 		.cap = d >> 11 & 1 ? 4 : 32,
 		.eager = d >> 12 & 1 ? 64 << 10 : 16 << 10,
 		.eager_most = d >> 30 & 1 ? 256 << 10 : 0,
+		.moments = d >> 31 & 1 ? 20 : 0,                /* few lanes here carry much in less */
 		.faults = (d >> 13 & 7) != 0,
 		.pauses = d >> 16 & 1,
 		.deaths = (d >> 17 & 3) == 0,

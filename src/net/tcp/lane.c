@@ -119,7 +119,7 @@ int wf_tcp_lane_make(struct tcp_rail *rail, int fd, int state, void *cookie, str
 	lane->watched = true;
 	lane->need.pieces = 0;
 	lane->want = 0;
-	lane->large = false;
+	lane->large = lane->huge = false;
 	lane->deadline = wf_now() + (int64_t)(stranger ? rail->opt.silent_ms : rail->opt.connect_ms) * WEFT_MS;
 	atomic_store_explicit(&lane->broken, 0, memory_order_relaxed);
 	atomic_store_explicit(&lane->state, state, memory_order_relaxed);

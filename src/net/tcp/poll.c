@@ -1,8 +1,8 @@
 /* poll.c - one round over a rail: the lane that spoke last by a look at its socket, the others by epoll, deadlines by a timer in the set.
  *
  * A thread that spins pays one system call per look: the hot lane's. epoll is asked every `stride` looks: the more often the hot lane alone
- * had something the larger, 1 as soon as another one had. A lane that carries large needs is answered on others: there epoll is asked whenever it has nothing. A thread that does
- * not spin gets an answer about all lanes.
+ * had something the larger, 1 as soon as another one had. Where a huge need came last what follows mostly comes on another lane: there epoll is asked whenever the hot one has nothing. A
+ * thread that does not spin gets an answer about all lanes.
  * A lane that stays hot leaves the epoll set (watch.c) until arm(). Only who spins takes it out: beside one who does not, another may sleep
  * on the set, armed before.
  */
@@ -254,7 +254,7 @@ int wf_tcp_poll(void *state, int budget, unsigned flags)
 			rail->hot.lane = NULL;
 		leave(rail);
 	}
-	if (!rail->hot.lane || (n == 0 && (!(flags & WEFT_POLL_SPIN) || rail->hot.lane->large)) || ++rail->looks >= rail->stride) {
+	if (!rail->hot.lane || (n == 0 && (!(flags & WEFT_POLL_SPIN) || rail->hot.lane->huge)) || ++rail->looks >= rail->stride) {
 		rail->looks = 0;
 		r = sweep(rail, budget < 1 ? 1 : budget, &others);
 		if (others)

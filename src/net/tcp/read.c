@@ -140,8 +140,10 @@ static int need_begin(struct tcp_lane *lane, const struct weft_need *need)
 	lane->got = 0;
 	lane->piece = 0;
 	lane->want = need->pieces ? 0 : need->want;
-	if (need->pieces)
+	if (need->pieces) {
 		lane->large = total >= TCP_LARGE;
+		lane->huge = total > TCP_HUGE;
+	}
 	return lane->want > TCP_HOLD ? -EMSGSIZE : 0;
 }
 
@@ -230,7 +232,7 @@ static int feed(struct tcp_ref ref, unsigned char *p, size_t len, int *events)
 		if (r < 0)
 			return r;
 		if (!need.pieces && (size_t)took > TCP_SMALL)
-			lane->large = false;
+			lane->large = lane->huge = false;
 		p += took;
 		len -= (size_t)took;
 		again = took && need.want && need.want <= len;  /* else not before more has come */

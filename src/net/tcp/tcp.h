@@ -34,6 +34,7 @@
 #define TCP_TAIL ((size_t)4 << 10)      /* ... behind a large need: what comes next is likely needed elsewhere, too */
 #define TCP_FRONT ((size_t)1 << 10)     /* ... where the last bytes were needed elsewhere: most of the next will be, too */
 #define TCP_LARGE ((size_t)32 << 10)    /* bytes needed elsewhere that make it worth another call */
+#define TCP_HUGE ((size_t)256 << 10)    /* more than these are a part of something that was asked for, or is about to be */
 #define TCP_SMALL ((size_t)256)         /* bytes that say nothing of what comes next: the end of something, acknowledgements */
 #define TCP_STASH ((size_t)512)         /* up to this, what is left is copied aside; else the whole stage stays with the lane */
 #define TCP_CHUNK 64u                   /* lanes allocated at once */
@@ -78,7 +79,7 @@ struct tcp_lane {
 	size_t at, rest;                /* where in it, and how much */
 	size_t want;                    /* take() when that much is there */
 	bool whole;                     /* block is a stage */
-	bool large;                     /* the last need was a large one */
+	bool large, huge;               /* the last need was a large one; and such a one that what follows from it comes on other lanes */
 };
 
 struct tcp_ref {
