@@ -13,8 +13,8 @@
 #include "base/park.h"
 #include "base/variables.h"
 
-/* About as long as two threads that run at once take to read some ten messages from each other's cores and to answer. If a waiter gives up just before that, and other threads want its core, every
- * answer costs a switch: 16 pairs on two cores of a Xeon, where a line takes twice as long as between Neoverse-V1s, fell to 0.7 of one pair's rate with 500, and keep 0.9 with 1500. */
+/* Two threads that run at once should not give up on each other while other threads want their cores: then every answer costs a switch. On a Xeon a line takes twice as long to the other core
+ * as on a Neoverse-V1: 16 pairs on two of its cores fell to 0.7 of one pair's rate with 500, and keep 0.9 with 1500. */
 #if defined(__x86_64__)
 #define SPIN_NS 1500
 #else

@@ -197,7 +197,7 @@ static bool memory_for(struct wf_remote *r, struct wf_lane *lane)
 	return lane->flying;
 }
 
-/* [@span of @s] goes on @lane. */
+/* @span of @s goes on @lane. */
 static void fly(struct wf_remote *r, struct wf_lane *lane, struct wf_rsend *s, struct wf_span span, struct wf_flying *ret_chunk)
 {
 	lane->chunk_sent += span.to - span.from;
