@@ -99,7 +99,7 @@ static bool view_end(struct wf_buf *b, unsigned phase)
 	if (w - wf_count_one(phase) != WF_BUF_PUT)
 		return false;
 	wf_user_acquires(b);
-	wf_word_set(b, WF_BUF_FREE);    /* a put, unlent buffer is nobody's but ours */
+	wf_word_set(b, wf_word_done(b));        /* a put, unlent buffer is nobody's but ours */
 	return true;
 }
 
@@ -109,7 +109,7 @@ static inline void memory_home(struct wf_buf *b)
 	wf_pool_home(b);
 }
 
-/* View @v has ended, and with it, perhaps, what it was a view of: that, if it is free now. */
+/* View @v has ended, and with it, perhaps, what it was a view of: that, if it is done now. */
 static struct wf_buf *view_home(struct wf_buf *v)
 {
 	while (!v->class) {
@@ -137,7 +137,7 @@ static __attribute__((noinline)) void odd_home(struct wf_buf *b)
 		memory_home(b);
 }
 
-/* @b is free by its word: its memory goes to the pool, home to another process, or back to the buffer it is a view of. */
+/* @b is done by its word (word.h): its memory goes to the pool, home to another process, or back to the buffer it is a view of. */
 static inline void buf_home(struct wf_buf *b)
 {
 	if (wf_likely(b->class - 1u < WF_CLASS_CHUNK))
@@ -175,16 +175,16 @@ static __attribute__((noinline)) int drop_slow(struct wf_buf *b, uint64_t word)
 	do {
 		if ((word & WF_BUF_STATE) != WF_BUF_HELD)
 			return drop_refuse(word);
-		next = word == WF_BUF_HELD ? WF_BUF_FREE : word - WF_BUF_HELD + WF_BUF_PUT;     /* views may end while we try */
+		next = word == WF_BUF_HELD ? wf_word_done(b) : word - WF_BUF_HELD + WF_BUF_PUT; /* views may end while we try */
 	} while (!wf_word_swap(b, &word, next, memory_order_acq_rel));  /* E1, E2 */
-	if (next == WF_BUF_FREE) {
+	if (word == WF_BUF_HELD) {
 		wf_user_acquires(b);
 		buf_home(b);
 	}
 	return 0;
 }
 
-/* Free by our swap, and not simply another's that joins others. */
+/* Done by our swap, and not simply another's that joins others. */
 static __attribute__((noinline)) int drop_home(struct wf_buf *b)
 {
 	if (wf_class_in_chunk(b->class - (unsigned)WF_CLASS_FAR)) {             /* E1 by W2: what is pushed is released */
@@ -205,7 +205,7 @@ static inline int buf_drop(struct wf_buf *b)
 	uint64_t word = WF_BUF_HELD;
 	struct wf_chain *chain;
 
-	if (wf_unlikely(!wf_word_swap_bare(b, &word, WF_BUF_FREE)))
+	if (wf_unlikely(!wf_word_swap_bare(b, &word, wf_word_done(b))))
 		return drop_slow(b, word);
 	if (wf_class_in_chunk(b->class - (unsigned)WF_CLASS_FAR) && !wf_user_watched() && (chain = wf_buf_chain(b)) != NULL)
 		return wf_buf_joins(chain, b);                          /* E1 by W3, or by W2 */

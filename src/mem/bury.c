@@ -94,7 +94,8 @@ static bool held_anywhere(struct wf_chunk *c)
 	return held;
 }
 
-/* [atlas lock] A far chunk's handles say nothing any more either: zeroes mean that there never was a buffer. */
+/* [atlas lock] A far chunk's handles say nothing any more either: zeroes mean that there never was a buffer. Whoever put the last one read what it needed of its handle
+ * before it stored FREE there, relaxed. Those loads have found their page when that store is seen, and pages are not taken away before what has found them is done. */
 static bool chunk_blank(struct wf_chunk *c, bool handles)
 {
 	if (c->blank)

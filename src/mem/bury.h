@@ -11,7 +11,9 @@
  *        of buffers that he has put, so all come to the same end, each by himself.
  *        A chunk of a dead process has its buffers land under the atlas's lock (chunk.dead; share.c), under which it is looked at: no buffer is
  *        between its entry and its handle then. Landings that began before the word of the death was there are over when the caller says so.
+ *        What is put says so last of all (word.h), so that nobody reads a handle that is blank by then.
  * Lies   Whoever maps a chunk may write into its entries. He can keep it mapped, or have a buffer of a dead process lost on its way.
+ * Tested tests/sweep/test_sweep_bury.c, tests/far/test_far_bury.c.
  */
 #ifndef WF_MEM_BURY_H
 #define WF_MEM_BURY_H

@@ -234,14 +234,14 @@ static inline struct wf_chain *wf_buf_chain(const struct wf_buf *b)
 	return wf_likely(c && c->chain[0].maker == b->far.maker && b->far.brief) ? &c->chain[0] : NULL;
 }
 
-/* [its holder] @b, free by its word, joins those of @chain. 0 */
+/* [its holder] @b, done by its word (word.h), joins those of @chain, and is free. 0 */
 static inline int wf_buf_joins(struct wf_chain *chain, struct wf_buf *b)
 {
 	unsigned n = chain->briefs, most = wf_briefs_most(wf_buf_class(b));
 
 	chain->brief[n++] = b->far.brief;
 	chain->briefs = n;
-	wf_far_left(b);
+	wf_far_leaves(b);
 	return wf_unlikely(n >= most) ? wf_chain_full(chain) : 0;
 }
 

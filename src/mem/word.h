@@ -9,6 +9,9 @@
  *    |                              |
  *    +------ came home ---- AWAY <--+  one of ours in another process's hands; landed here again: HELD
  *
+ * Another's is PUT, too, when nothing is lent, until all that its way home needs has been read from the handle; FREE is the last that is said there: once nobody
+ * has a buffer of a dead process's chunk, its handles are blank at any moment (bury.c). One of ours is FREE at once.
+ *
  * Shared, in the entry beside the data: HELD(p), or FLYING(p to q), or 0. It counts only while the handle says AWAY,
  * at its maker, and when it is landing, at the taker. 0 while AWAY: it is where its maker gave it, and that stands beside
  * AWAY in the private word; so who gets a buffer from its maker and puts it touches nothing of it that is shared but
@@ -115,17 +118,8 @@ static inline bool wf_buf_far(const struct wf_buf *b)
 static inline void wf_far_leaves(struct wf_buf *b)
 {
 	wf_user_releases(b);
+	atomic_signal_fence(memory_order_release);      /* nothing is read of it behind this: the compiler is not to, either */
 	atomic_store_explicit(&b->word, WF_BUF_FREE, WF_LEAVE);
-}
-
-/* The same where the word is free already, and something of the handle was read behind that. Nothing but for a ThreadSanitizer. */
-static inline void wf_far_left(struct wf_buf *b)
-{
-#if WF_TSAN
-	atomic_fetch_or_explicit(&b->word, 0, WF_LEAVE);
-#else
-	(void)b;
-#endif
 }
 
 /* A view's own handle may be another's next time: it takes that of the buffer it shows, in the same memory. */
@@ -134,7 +128,10 @@ static inline void wf_far_view_leaves(struct wf_buf *v)
 	struct wf_buf *of = wf_space_buf_of(v->home);
 
 	wf_user_releases(of);
-	wf_far_left(of);
+#if WF_TSAN
+	atomic_fetch_or_explicit(&of->word, 0, WF_LEAVE);
+#endif
+	wf_word_set(v, WF_BUF_FREE);
 }
 
 static inline void wf_far_view_lands(struct wf_buf *v)
@@ -213,10 +210,16 @@ static inline void wf_entry_clear(struct wf_entry *e)
 #endif
 }
 
-/* buf.c: @b, free by its word, goes where it belongs. */
+/* What the word says of @b when its holder has put it and nothing of it is lent. */
+static inline uint64_t wf_word_done(const struct wf_buf *b)
+{
+	return wf_buf_far(b) ? WF_BUF_PUT : WF_BUF_FREE;
+}
+
+/* buf.c: @b, done by its word, goes where it belongs. */
 void wf_buf_home(struct wf_buf *b);
 
-/* home.c: one of another process's, free by its word, begins its way home. */
+/* home.c: one of another process's, done by its word, begins its way home; it is free then. */
 void wf_share_return(struct wf_buf *b);
 
 /* home.c: the buffer of @class, number @index of another's chunk @c, in our hands, without a handle, likewise. @straight: its entry says nothing. */

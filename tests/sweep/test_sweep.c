@@ -15,8 +15,6 @@
 #include "proc.h"
 #include "test.h"
 
-#include <sys/prctl.h>
-
 #include "job.h"
 
 #define EVERY 2000
@@ -157,28 +155,13 @@ static void sweep_stop(uint32_t act)
 	CHECK(done > 0);
 }
 
-static bool can_trace(void)
-{
-	struct traced t = { .pid = fork() };
-	int r;
-
-	if (t.pid == 0) {
-		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
-		pause();
-		_exit(0);
-	}
-	r = trace_seize(&t);
-	trace_kill(&t);
-	return r == 0;
-}
-
 static void sweep(uint32_t act, void (*how)(uint32_t act))
 {
 	int before;
 
 	if (!getenv("SWEEP_WEFT") || !getenv("SWEEP_ACTOR"))
 		SKIP("SWEEP_WEFT and SWEEP_ACTOR do not say what to run");
-	if (!can_trace())
+	if (!trace_possible())
 		SKIP("ptrace is refused here");
 	jobs_open();
 	before = proc_descriptors();

@@ -13,11 +13,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #if defined(__aarch64__)
 #define PC(regs) ((regs).pc)
@@ -270,4 +272,19 @@ void trace_kill(struct traced *t)
 	kill(t->pid, SIGKILL);
 	while (waitpid(t->pid, &t->status, __WALL) < 0 ? errno == EINTR : WIFSTOPPED(t->status))
 		;
+}
+
+bool trace_possible(void)
+{
+	struct traced t = { .pid = fork() };
+	int r;
+
+	if (t.pid == 0) {
+		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+		pause();
+		_exit(0);
+	}
+	r = trace_seize(&t);
+	trace_kill(&t);
+	return r == 0;
 }

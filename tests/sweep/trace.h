@@ -24,6 +24,7 @@ enum trace_end {
 	TRACE_LATE                      /* interrupted by a signal */
 };
 
+bool trace_possible(void);                                      /* not refused here */
 int trace_seize(struct traced *t);                              /* 0, or -errno */
 enum trace_end trace_to_mark(struct traced *t);                 /* running, until it comes to a mark */
 enum trace_end trace_steps(struct traced *t, unsigned step);    /* at a mark or a step: on to step number @step */
