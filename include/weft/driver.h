@@ -100,7 +100,7 @@ struct weft_rail_stat {
 struct weft_need {
 	struct iovec piece[WEFT_NEED_PIECES];
 	uint32_t pieces;                /* 0: none: further bytes come by take() */
-	uint32_t zero;
+	uint32_t later;                 /* without pieces, a hint: who wants the bytes may be about to say where: no more is read there before poll() is called again */
 	size_t min;                     /* placed() as soon as that many have come; 0: when all have */
 	size_t want;                    /* without pieces: take() again when that many bytes are there, counted from the first not taken.
 					 * 0: when there is one more. At most info.hold */

@@ -86,7 +86,7 @@ size_t wf_remote_fill_flat(struct wf_remote *r, struct wf_lane *lane, unsigned c
 
 	if (!lane->ready || lane->ready & (lane->ready - 1) || lane->closing || !lane->up || r->err)
 		return 0;
-	if (r->lead || lane->resumes || lane->moves || lane->pong_due || lane->ping_due || lane->chunk_told != lane->chunk_got)
+	if (r->lead || r->done || lane->resumes || lane->moves || lane->pong_due || lane->ping_due || lane->chunk_told != lane->chunk_got)
 		return 0;
 	out = r->out[__builtin_ctzll(lane->ready)];
 	n = out->rt.tail - out->rt.sent;

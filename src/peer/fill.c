@@ -68,6 +68,7 @@ static unsigned char *put_lane(struct wf_remote *r, struct wf_lane *lane, unsign
 		lane->ping_at = r->now;
 		wf_lane_expect(r, lane);
 	}
+	to = wf_done_along(r, lane, to);
 	return wf_credit_along(r, to);
 }
 

@@ -77,6 +77,7 @@ int wf_out_resume(struct wf_remote *r, struct wf_out *out, uint64_t next);
 void wf_streams_place(struct wf_remote *r);
 void wf_control(struct wf_remote *r, uint8_t type, uint32_t a, uint64_t b);     /* a frame of 16 bytes on stream 0 */
 void wf_control_put(struct wf_remote *r, const unsigned char *frame, size_t len);
+void wf_control_later(struct wf_remote *r, uint8_t type, uint32_t a, uint64_t b, weft_time at);        /* it rides on a lane: as wf_control, with whatever leaves there next, or then */
 
 /* fill.c */
 unsigned char *wf_put_acks(struct wf_remote *r, struct wf_lane *lane, unsigned char *to);      /* all that @lane owes; where it ends */
@@ -98,6 +99,7 @@ void wf_send_check(struct wf_remote *r, struct wf_rsend *s);                    
 void wf_send_unpin(struct wf_remote *r, struct wf_rsend *s);
 void wf_sends_fail(struct wf_remote *r, int err);
 int wf_send_ended(struct wf_remote *r, uint64_t number, int err);
+int wf_send_done(struct wf_remote *r, uint64_t number);                         /* likewise, of one that was announced */
 void wf_send_late(struct wf_remote *r, uint64_t number);
 void wf_send_ask(struct wf_remote *r, struct wf_rsend *s);
 bool wf_send_announce(struct wf_remote *r, struct wf_out *out, struct wf_rsend *s, uint8_t flags);      /* false: no room or no memory */
@@ -120,8 +122,14 @@ void wf_invite_last(struct wf_remote *r, uint32_t to, uint64_t context, uint64_t
 int wf_invite_got(struct wf_remote *r, const unsigned char *p);
 void wf_invite_revoked(struct wf_remote *r, uint64_t token);
 
+/* done.c */
+void wf_done_tell(struct wf_remote *r, uint64_t send);                          /* all of their @send is there */
+void wf_done_answered(struct wf_remote *r);                                     /* a send begins */
+unsigned char *wf_done_along(struct wf_remote *r, const struct wf_lane *lane, unsigned char *to);       /* a record leaves on @lane: DONE at @to, if one waits; where the next frame goes */
+
 /* record.c */
 void wf_ack_now(struct wf_remote *r, struct wf_lane *lane);                     /* what came by @lane is to be acknowledged */
+void wf_ack_by(struct wf_remote *r, struct wf_lane *lane, weft_time at);        /* at the latest */
 void wf_ack_later(struct wf_remote *r, struct wf_lane *lane, bool much);        /* the same, with the next record that leaves; @much: its sender keeps much for it */
 void wf_ack_chunk(struct wf_remote *r, struct wf_lane *lane);   /* a chunk has come: of several at once, or with the next record that leaves */
 

@@ -247,7 +247,7 @@ static void filled(struct wf_remote *r, struct wf_lane *lane)
 	if (l->invited || !full(l))
 		return;
 	if (l->token)
-		wf_remote_answer(r, l->send, 0);
+		wf_done_tell(r, l->send);
 	landed(r, l, 0);
 }
 

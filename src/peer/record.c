@@ -29,7 +29,7 @@ void wf_ack_now(struct wf_remote *r, struct wf_lane *lane)
 	wf_lane_wake(r, lane);
 }
 
-static void ack_by(struct wf_remote *r, struct wf_lane *lane, weft_time at)
+void wf_ack_by(struct wf_remote *r, struct wf_lane *lane, weft_time at)
 {
 	if (lane->ack_at && lane->ack_at <= at)
 		return;
@@ -39,7 +39,7 @@ static void ack_by(struct wf_remote *r, struct wf_lane *lane, weft_time at)
 
 void wf_ack_later(struct wf_remote *r, struct wf_lane *lane, bool much)
 {
-	ack_by(r, lane, r->now + (much ? ACK_SOON : ACK_DELAY));
+	wf_ack_by(r, lane, r->now + (much ? ACK_SOON : ACK_DELAY));
 }
 
 void wf_ack_chunk(struct wf_remote *r, struct wf_lane *lane)
@@ -48,7 +48,7 @@ void wf_ack_chunk(struct wf_remote *r, struct wf_lane *lane)
 	if (++lane->chunks_untold >= CHUNKS_UNTOLD)
 		wf_ack_now(r, lane);
 	else
-		ack_by(r, lane, r->now + CHUNK_DELAY);
+		wf_ack_by(r, lane, r->now + CHUNK_DELAY);
 }
 
 /* ---- frames about the lane ---- */
@@ -143,6 +143,8 @@ static int lane_frame(struct wf_remote *r, struct wf_lane *lane, const unsigned 
 	case WF_WIRE_PONG:
 		pong(r, lane, (weft_time)value);
 		return 0;
+	case WF_WIRE_DONE:
+		return wf_send_done(r, value);
 	case WF_WIRE_CHUNK:
 		return p[1] <= WF_WIRE_LED ? chunk(r, lane, value, wf_get64(p + 16), p[1] & WF_WIRE_LED) : -EPROTO;
 	default:

@@ -355,6 +355,11 @@ struct wf_remote {
 	struct wf_rsend *lead;                  /* its beginning is to go behind its announcement; NULL: nobody's */
 	uint32_t lead_len;                      /* bytes of it, at most */
 	uint32_t lead_misses, lead_rest;        /* beginnings in a row that nobody was there for; announcements that go without one for that */
+	/* ends of theirs that wait for company: done.c */
+	uint64_t done;                          /* the send; 0: none */
+	weft_time done_at;                      /* when the last one was there; 0: a send has followed it */
+	uint32_t done_habit;                    /* in a row that were followed by one at once */
+	uint32_t done_misses, done_rest;        /* in a row that waited in vain; how many do not wait for that */
 	struct wf_invite invites[WF_INVITES];
 	uint32_t ninvites, invite_next;
 	uint64_t last_to[WF_RDESTS];            /* by destination: where its last message ends in the plain stream */
@@ -369,7 +374,7 @@ struct wf_remote {
 	uint64_t gone_mark[WF_STREAMS];
 	struct wf_ping *ping;                   /* the last measurement; NULL: there was none */
 	/* for checks and state */
-	uint64_t counted_moves, counted_resent, counted_chunks_again, counted_suspects, counted_dropped, counted_invited, counted_led;
+	uint64_t counted_moves, counted_resent, counted_chunks_again, counted_suspects, counted_dropped, counted_invited, counted_led, counted_done;
 };
 
 int wf_remote_init(struct wf_remote *r, const struct wf_remote_conf *conf, weft_time now);
@@ -482,6 +487,12 @@ bool wf_remote_record_brisk(struct wf_remote *r, struct wf_lane *lane, const str
  * again with the same. -EPROTO: close the lane. */
 int wf_remote_record(struct wf_remote *r, struct wf_lane *lane, const void *bytes, uint32_t len, uint32_t body_len, weft_time now,
 		     struct wf_acts *acts);
+
+/* Has the beginning of a message come that nobody has matched? Then whoever is about to may be let do so first: until wf_remote_place it is not too late. */
+static inline bool wf_remote_leads(const struct wf_lane *lane)
+{
+	return lane->body.lead != 0;
+}
 
 /* Where the body goes on: the pieces; 0: drop it; -EAGAIN: another lane's thread is there, ask again. After pieces: wf_remote_placed, with how many
  * bytes came (0 is fine); after the last byte wf_remote_body; @ok: its tag holds (else lane_down follows). */

@@ -176,6 +176,7 @@ int wf_remote_send(struct wf_remote *r, struct wf_rsend *s, weft_time now)
 	r->now = now;
 	if (r->err || r->closing)
 		return r->err ? r->err : -ESHUTDOWN;
+	wf_done_answered(r);
 	if (s->head_len > WF_WIRE_HEAD_MOST || s->rail > r->conf.rails)
 		return -EMSGSIZE;
 	out = wf_out_get(r, wf_stream_of(s));
@@ -378,6 +379,15 @@ int wf_send_ended(struct wf_remote *r, uint64_t number, int err)
 	default:
 		return -EPROTO;
 	}
+}
+
+int wf_send_done(struct wf_remote *r, uint64_t number)
+{
+	const struct wf_rsend *s = wf_numbers_find(&r->sends, number);
+
+	if (s && s->state != WF_S_GRANTED && s->state != WF_S_INVITED && s->state != WF_S_ANNOUNCED)
+		return -EPROTO;
+	return wf_send_ended(r, number, 0);
 }
 
 void wf_send_late(struct wf_remote *r, uint64_t number)

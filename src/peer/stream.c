@@ -54,31 +54,46 @@ static void ready(struct wf_remote *r, struct wf_out *out)
 	wf_lane_wake(r, out->lane);
 }
 
-void wf_out_appended(struct wf_remote *r, struct wf_out *out, size_t n)
+/* @n bytes more are in its ring. */
+static void append(struct wf_remote *r, struct wf_out *out, size_t n)
 {
 	wf_expect(r);
 	out->rt.tail += n;
 	out->used = r->now;
 	r->unacked |= wf_bit(out->id);
+}
+
+void wf_out_appended(struct wf_remote *r, struct wf_out *out, size_t n)
+{
+	append(r, out, n);
 	if (out->lane)
 		ready(r, out);
 	else
 		r->dirty = true;
 }
 
-void wf_control_put(struct wf_remote *r, const unsigned char *frame, size_t len)
+/* In the ring of the control stream; NULL: the session is over. */
+static struct wf_out *control_write(struct wf_remote *r, const unsigned char *frame, size_t len)
 {
 	struct wf_out *out = r->err ? NULL : wf_out_get(r, 0);
 
 	if (r->err)
-		return;
+		return NULL;
 	/* Control frames answer what the other end has sent, or are bounded by it: a ring full of them is not honest. */
 	if (!out || !wf_retain_room(&out->rt, WF_WIRE_PAD(len), 0)) {
 		wf_remote_end(r, out ? -EPROTO : -ENOMEM);
-		return;
+		return NULL;
 	}
 	wf_retain_put(&out->rt, out->rt.tail, frame, len);
-	wf_out_appended(r, out, WF_WIRE_PAD(len));
+	return out;
+}
+
+void wf_control_put(struct wf_remote *r, const unsigned char *frame, size_t len)
+{
+	struct wf_out *out = control_write(r, frame, len);
+
+	if (out)
+		wf_out_appended(r, out, WF_WIRE_PAD(len));
 }
 
 void wf_control(struct wf_remote *r, uint8_t type, uint32_t a, uint64_t b)
@@ -87,6 +102,20 @@ void wf_control(struct wf_remote *r, uint8_t type, uint32_t a, uint64_t b)
 
 	wf_wire_put(frame, type, 0, a, b);
 	wf_control_put(r, frame, sizeof(frame));
+}
+
+void wf_control_later(struct wf_remote *r, uint8_t type, uint32_t a, uint64_t b, weft_time at)
+{
+	unsigned char frame[16];
+	struct wf_out *out;
+
+	wf_wire_put(frame, type, 0, a, b);
+	out = control_write(r, frame, sizeof(frame));
+	if (!out)
+		return;
+	append(r, out, sizeof(frame));
+	out->lane->ready |= wf_bit(0);
+	wf_ack_by(r, out->lane, at);
 }
 
 void wf_out_move(struct wf_remote *r, struct wf_out *out, struct wf_lane *lane)

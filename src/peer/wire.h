@@ -35,6 +35,7 @@ enum wf_wire_class { WF_WIRE_LANE = 1, WF_WIRE_CONTROL, WF_WIRE_DATA };
 	X(PONG,      7,    16,    16, LANE)     /* stamp @8 */                                                                                 \
 	X(CHUNK,     8,    24,    24, LANE)     /* token @8, offset @16; the body follows the record's frames */                               \
 	X(LIMIT,     9,    16,    16, LANE)     /* limit @8: as CREDIT, on the way of something else */                                        \
+	X(DONE,     10,    16,    16, LANE)     /* send @8: as ENDED, which follows, without an error */                                               \
 	X(MSG,      16,    24, 65535, DATA)     /* to @4, from @8, index @12, tag @16; then as flagged; payload */                             \
 	X(ANNOUNCE, 17,    40,   512, DATA)     /* the same with WF_WIRE_SEND and WF_WIRE_LENGTH, without payload */                           \
 	X(CANCEL,   18,    16,    16, DATA)     /* send @8: is to be taken back */                                                             \

@@ -142,6 +142,17 @@ static bool message_whole(struct wf_line *l, struct wf_whole *w, const uint8_t *
 	return so;
 }
 
+/* [reader] The body is the beginning of a message that nobody has matched. One who waits here may be about to: what ended just now was perhaps what it waited for. */
+static bool may_wait(struct wf_line *l)
+{
+	bool leads;
+
+	wf_lock(&l->trunk->lock);
+	leads = wf_remote_leads(l->of);
+	wf_unlock(&l->trunk->lock);
+	return leads;
+}
+
 /* [reader] A record's beginning at @p: how many bytes it took; 0: not all of it is there; need.want says how much is. */
 static ssize_t record(struct wf_line *l, uint8_t *p, size_t n, struct weft_need *need)
 {
@@ -174,9 +185,14 @@ static ssize_t record(struct wf_line *l, uint8_t *p, size_t n, struct weft_need 
 		r = frames(l, &w, false);
 	}
 	if (r == 0 && body) {
-		l->stage = WF_LINE_BODY;
 		l->body_left = body;
-		r = body_goes(l, need);
+		if (n - (size_t)took < body + end && may_wait(l)) {     /* more is to come on this lane: it is looked at again */
+			l->stage = WF_LINE_LED;
+			need->later = 1;
+		} else {
+			l->stage = WF_LINE_BODY;
+			r = body_goes(l, need);
+		}
 	}
 	return r < 0 ? r : took;
 }
@@ -233,7 +249,7 @@ static ssize_t read_bytes(struct wf_line *l, uint8_t *p, size_t len, struct weft
 {
 	size_t at = 0;
 
-	while (at < len && !need->pieces && !need->want) {
+	while (at < len && !need->pieces && !need->want && !need->later) {
 		ssize_t n = 0;
 		int r = 0;
 
@@ -246,6 +262,11 @@ static ssize_t read_bytes(struct wf_line *l, uint8_t *p, size_t len, struct weft
 			break;
 		case WF_LINE_RECORDS:
 			n = record(l, p + at, len - at, need);
+			break;
+		case WF_LINE_LED:
+			l->stage = WF_LINE_BODY;
+			r = body_goes(l, need);
+			need->want = 0;         /* what is here is dropped, if need be */
 			break;
 		case WF_LINE_BODY:
 			n = body_dropped(l, p + at, len - at);

@@ -51,7 +51,7 @@ struct wf_line {
 	struct wf_session old;                  /* what it was begun with */
 	struct wf_lane *of;                     /* then: the remote's; constant until it is down. Also read by writers */
 	struct wf_opener open;
-	enum { WF_LINE_SHAKES, WF_LINE_RECORDS, WF_LINE_BODY, WF_LINE_TAIL, WF_LINE_OVER } stage;
+	enum { WF_LINE_SHAKES, WF_LINE_RECORDS, WF_LINE_LED, WF_LINE_BODY, WF_LINE_TAIL, WF_LINE_OVER } stage;
 	size_t body_left;
 	struct iovec into[WEFT_NEED_PIECES];    /* where the driver puts bytes now */
 	uint32_t pieces;

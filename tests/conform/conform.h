@@ -275,6 +275,7 @@ static inline ssize_t eat(void *lane, void *bytes, size_t len, struct weft_need 
 		if (k)
 			ask(e, need, k, true);
 	}
+	need->later = e->eating == EAT_RANDOM && test_random(&e->random) % 4 == 0;      /* beside pieces it says nothing */
 	e->left = len - n;
 	return (ssize_t)n;
 }

@@ -386,6 +386,11 @@ static bool read_step(struct world *w, struct end *e)
 	case READ_BODY:
 		if (e->slice || e->retry || !e->rx_len)
 			return false;
+		if (wf_remote_leads(e->lane) && sim_random(w, 2)) {     /* somebody may be about to match it */
+			e->retry = true;
+			sim_at(w, w->now + (weft_time)sim_random(w, 30000), retry, e, 0);
+			return false;
+		}
 		e->niov = wf_remote_place(r, e->lane, e->iov, 4);
 		if (e->niov == -EAGAIN) {
 			e->retry = true;

@@ -144,7 +144,7 @@ struct sim_conf {
 	weft_time deadline, span;       /* span: the program runs as long */
 	uint64_t eager, eager_most, window;
 	uint32_t cap, retain, moments;
-	bool faults, pauses, deaths, cuts_off, closes, cancels, bursts, invites;         /* cuts_off: silence longer than the deadline */
+	bool faults, pauses, deaths, cuts_off, closes, cancels, bursts, invites, answers;         /* cuts_off: silence longer than the deadline */
 	bool quiet;
 };
 
@@ -189,6 +189,8 @@ uint64_t sim_random(struct world *w, uint64_t below);
 void sim_fail(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void sim_note(struct world *w, uint64_t what);          /* into the hash */
 bool sim_play(const struct sim_conf *conf, uint64_t *ret_hash, char *ret_why);          /* a whole random run; false: a check failed */
+
+void sim_answer(struct proc *p, uint32_t to);           /* a long message came: one goes back, soon */
 
 /* wire.c */
 struct wire *wire_open(struct world *w, uint32_t from, uint32_t to, uint32_t slot, uint32_t gen);

@@ -22,6 +22,7 @@ static struct sim_conf conf_of(uint64_t seed)
 		.retain = d >> 28 & 1 ? WF_RETAIN_LEAST : 0,
 		.bursts = d >> 24 & 1,
 		.invites = d >> 29 & 1,
+		.answers = d >> 32 & 1,
 		.window = d >> 10 & 1 ? 64 << 10 : 256 << 10,
 		.cap = d >> 11 & 1 ? 4 : 32,
 		.eager = d >> 12 & 1 ? 64 << 10 : 16 << 10,

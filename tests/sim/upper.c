@@ -198,6 +198,8 @@ static void post_over(struct post *post, int err)
 	if (post->mail && !err) {
 		if (!pattern_holds(post->buf, bytes_of(post), post->mail->id))
 			sim_fail(w, "message %u has wrong bytes", post->mail->id);
+		if (w->conf.answers && post->mail->len > w->conf.eager && !w->draining)
+			sim_answer(post->p, post->mail->from_proc);
 	}
 	if (post->mail && err)
 		post->mail->lost = true;

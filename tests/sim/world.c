@@ -319,6 +319,25 @@ static void app_send(struct world *w, struct proc *p)
 	upper_send(p, from_port, to, to_port, len, flags, prio, class);
 }
 
+static void app_answer(struct world *w, void *a, uint64_t to)
+{
+	struct proc *p = a;
+	uint32_t from_port = 1 + (uint32_t)sim_random(w, SIM_PORTS), to_port = 1 + (uint32_t)sim_random(w, SIM_PORTS);
+
+	if (p->dead || w->draining || p->paused > w->now || w->nmails >= w->conf.mails)
+		return;
+	upper_post(&w->proc[to], to_port, -1, -1, 1 << 20);
+	upper_send(p, from_port, (uint32_t)to, to_port, 60000 + sim_random(w, 200000), 0, 0, (uint32_t)sim_random(w, SIM_CLASSES));
+}
+
+void sim_answer(struct proc *p, uint32_t to)
+{
+	struct world *w = p->w;
+
+	if (sim_random(w, 6))
+		sim_at(w, w->now + (weft_time)sim_random(w, 32000), app_answer, p, to);
+}
+
 static void app_post(struct world *w, struct proc *p)
 {
 	int want_proc = sim_random(w, 2) ? -1 : 1 + (int)sim_random(w, w->conf.procs);

@@ -140,6 +140,7 @@ static int need_begin(struct tcp_lane *lane, const struct weft_need *need)
 	lane->got = 0;
 	lane->piece = 0;
 	lane->want = need->pieces ? 0 : need->want;
+	lane->later = !need->pieces && need->later;
 	if (need->pieces) {
 		lane->large = total >= TCP_LARGE;
 		lane->huge = total > TCP_HUGE;
@@ -190,6 +191,7 @@ static int need_end(struct tcp_ref ref)
 
 	need.pieces = 0;
 	need.min = need.want = 0;
+	need.later = 0;
 	ref.lane->need.pieces = 0;
 	r = ref.lane->rail->up->placed(ref.lane->cookie, ref.lane->got, &need);
 	if (!wf_tcp_same(ref))
@@ -224,6 +226,7 @@ static int feed(struct tcp_ref ref, unsigned char *p, size_t len, int *events)
 		}
 		need.pieces = 0;
 		need.min = need.want = 0;
+		need.later = 0;
 		++*events;
 		took = lane->rail->up->take(lane->cookie, p, len, &need);
 		if (!wf_tcp_same(ref))
@@ -318,6 +321,8 @@ bool wf_tcp_read(struct tcp_ref ref, size_t budget, int *ret_events)
 			r = feed(ref, base, rest, ret_events);
 		if (atomic_load_explicit(&lane->word, memory_order_relaxed) & TCP_DROP)
 			break;          /* somebody waits for us to leave: T1 */
+		if (lane->later)
+			break;
 	}
 	if (r < 0) {
 		++*ret_events;

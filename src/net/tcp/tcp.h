@@ -79,6 +79,7 @@ struct tcp_lane {
 	size_t at, rest;                /* where in it, and how much */
 	size_t want;                    /* take() when that much is there */
 	bool whole;                     /* block is a stage */
+	bool later;                     /* no more is to be read in this poll */
 	bool large, huge;               /* the last need was a large one; and such a one that what follows from it comes on other lanes */
 };
 
