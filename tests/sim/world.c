@@ -323,11 +323,13 @@ static void app_answer(struct world *w, void *a, uint64_t to)
 {
 	struct proc *p = a;
 	uint32_t from_port = 1 + (uint32_t)sim_random(w, SIM_PORTS), to_port = 1 + (uint32_t)sim_random(w, SIM_PORTS);
+	uint64_t len = 60000 + sim_random(w, 200000);
+	uint32_t class = (uint32_t)sim_random(w, SIM_CLASSES);
 
 	if (p->dead || w->draining || p->paused > w->now || w->nmails >= w->conf.mails)
 		return;
 	upper_post(&w->proc[to], to_port, -1, -1, 1 << 20);
-	upper_send(p, from_port, (uint32_t)to, to_port, 60000 + sim_random(w, 200000), 0, 0, (uint32_t)sim_random(w, SIM_CLASSES));
+	upper_send(p, from_port, (uint32_t)to, to_port, len, 0, 0, class);
 }
 
 void sim_answer(struct proc *p, uint32_t to)
