@@ -1,4 +1,6 @@
 /* test_coll.c - collectives that move elements: every member has what it is to have, and nothing else has changed. */
+#include <sched.h>
+
 #include "coll_kinds.h"
 
 #define START                                      \
@@ -298,6 +300,37 @@ static void lengths(void)
 	case_end("members that disagree on the length get an error, and the next collective works");
 }
 
+static void barriers(int n)
+{
+	for (int i = 0; i < n; i++)
+		EXPECT_INT(MPI_Barrier(MPI_COMM_WORLD), MPI_SUCCESS);
+}
+
+/* All begin on one core, where some may be asked to leave it (coll_even.c); then all are bound to it. */
+static void places(void)
+{
+	cpu_set_t all, one, after;
+	int first = 0;
+
+	EXPECT_INT(sched_getaffinity(0, sizeof(all), &all), 0);
+	while (!CPU_ISSET(first, &all))
+		first++;
+	CPU_ZERO(&one);
+	CPU_SET(first, &one);
+	for (int bound = 0; bound < 2; bound++) {
+		EXPECT_INT(sched_setaffinity(0, sizeof(one), &one), 0);
+		barriers(10);
+		if (!bound)
+			EXPECT_INT(sched_setaffinity(0, sizeof(all), &all), 0);
+		barriers(500);
+		EXPECT_INT(sched_getaffinity(0, sizeof(after), &after), 0);
+		EXPECT(CPU_EQUAL(&after, bound ? &one : &all));
+		EXPECT(!bound || sched_getcpu() == first);
+	}
+	EXPECT_INT(sched_setaffinity(0, sizeof(all), &all), 0);
+	case_end("MPI_Barrier leaves everybody the cores that it may run on");
+}
+
 int main(int argc, char **argv)
 {
 	MPI_Init(&argc, &argv);
@@ -315,6 +348,7 @@ int main(int argc, char **argv)
 	everywhere(alltoallw, KINDS, 0, "MPI_Alltoallw gives everybody blocks of differing types from everybody");
 	arguments();
 	lengths();
+	places();
 	comms_fini();
 	kinds_fini();
 	return cases_end();
