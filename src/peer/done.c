@@ -58,7 +58,7 @@ unsigned char *wf_done_along(struct wf_remote *r, const struct wf_lane *lane, un
 		return to;
 	r->done = 0;
 	if (r->out[0]->lane == lane) {          /* ENDED itself leaves */
-		if (r->now - r->done_at >= HELD_MOST) {
+		if (r->done_at && r->now - r->done_at >= HELD_MOST) {
 			r->done_misses += r->done_misses < MISSES;
 			r->done_rest = (1u << r->done_misses) - 1;
 		}

@@ -64,6 +64,7 @@ static int frames(struct wf_line *l, struct wf_whole *w, bool asked)
 			r = w->body && asked ? -ECONNABORTED : wf_remote_record(&t->remote, l->of, w->frames, w->len, w->body_len, now, &acts);
 			w->body = NULL;
 		}
+		l->led = wf_remote_leads(l->of);
 		due = wf_remote_due(&t->remote, now);
 		news |= wf_trunk_news_locked(t);                /* an acknowledgement, in a while; whoever asks has to tell it */
 		wf_unlock(&t->lock);
@@ -145,12 +146,12 @@ static bool message_whole(struct wf_line *l, struct wf_whole *w, const uint8_t *
 /* [reader] The body is the beginning of a message that nobody has matched. One who waits here may be about to: what ended just now was perhaps what it waited for. */
 static bool may_wait(struct wf_line *l)
 {
-	bool leads;
-
+	if (!l->led)
+		return false;
 	wf_lock(&l->trunk->lock);
-	leads = wf_remote_leads(l->of);
+	l->led = wf_remote_leads(l->of);        /* since its announcement was told */
 	wf_unlock(&l->trunk->lock);
-	return leads;
+	return l->led;
 }
 
 /* [reader] A record's beginning at @p: how many bytes it took; 0: not all of it is there; need.want says how much is. */

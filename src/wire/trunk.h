@@ -56,6 +56,7 @@ struct wf_line {
 	struct iovec into[WEFT_NEED_PIECES];    /* where the driver puts bytes now */
 	uint32_t pieces;
 	bool due;                               /* what was read has left the trunk something to do */
+	bool led;                               /* the body of the last record is the beginning of a message that nobody had matched before it was told */
 
 	/* under writing */
 	struct wf_lock writing;

@@ -299,6 +299,7 @@ bool wf_tcp_read(struct tcp_ref ref, size_t budget, int *ret_events)
 	bool full = true;
 	int r = 0;
 
+	lane->later = false;
 	if (wf_unlikely(atomic_load_explicit(&lane->word, memory_order_relaxed) & TCP_DROP))
 		r = obey_drop(ref);
 	for (size_t sum = 0; full && sum < budget && r == 0;) {
