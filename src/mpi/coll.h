@@ -203,17 +203,17 @@ void wm_neighbors_count(struct MPI_ABI_Comm *comm, int *ret_in, int *ret_out);
 /* Where the members are on one host and more than its cores (coll_crowd.c). */
 bool wm_crowded(const struct MPI_ABI_Comm *comm);
 void wm_crowd_barrier(struct wm_coll *c);
-
-/* coll_even.c: on which core a member runs; which of @n others (-1: none) is asked to go where; it does, if it may. */
-wm_token wm_even_here(void);
-int wm_even_look(const wm_token *here, int n, wm_token *ret_where);
-void wm_even_go(wm_token where);
 void wm_crowd_bcast(struct wm_coll *c, int root, struct wm_block b);
 void wm_crowd_allgather(struct wm_coll *c, const struct wm_blocks *all);        /* my own block is there */
 void wm_crowd_reduce(struct wm_coll *c, int root, struct MPI_ABI_Op *op, struct wm_block mine, struct wm_block out);
 void wm_crowd_allreduce(struct wm_coll *c, struct MPI_ABI_Op *op, struct wm_block mine, struct wm_block out);
 void wm_crowd_scan(struct wm_coll *c, struct MPI_ABI_Op *op, struct wm_block mine, struct wm_block out, bool with_own);
 void wm_crowd_alltoall(struct wm_coll *c, const struct wm_blocks *out, const struct wm_blocks *in);
+
+/* coll_even.c: on which core a member runs; which of @n others (-1: none) is asked to go where; it does, if it may. */
+wm_token wm_even_here(void);
+int wm_even_look(const wm_token *here, int n, wm_token *ret_where);
+void wm_even_go(wm_token where);
 
 /* Between the groups of an intercommunicator (coll_inter.c); gather, scatter and alltoall need nothing else there. */
 void wm_inter_barrier(struct wm_coll *c);

@@ -55,7 +55,7 @@ static struct wm_block inflow_next(struct wm_coll *c, struct inflow *f, int i)
 void wm_crowd_barrier(struct wm_coll *c)
 {
 	struct inflow f = { .each = 1 };
-	wm_token token = 0, where = 0, none = 0;
+	wm_token token = 0, where;
 	void *memory;
 	int who;
 
@@ -73,7 +73,7 @@ void wm_crowd_barrier(struct wm_coll *c)
 		inflow_next(c, &f, i);
 	who = c->err ? -1 : wm_even_look(f.all.buf, c->comm->size - 1, &where);
 	for (int i = 1; i < c->comm->size; i++)
-		wm_coll_send(c, i, wm_token_block(i - 1 == who ? &where : &none));
+		wm_coll_send(c, i, wm_token_block(i - 1 == who ? &where : &token));
 	free(memory);
 }
 

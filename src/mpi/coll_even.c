@@ -1,7 +1,7 @@
 /* coll_even.c - members of a crowd (coll_crowd.c) lie evenly on the cores.
  *
- * Who waits in a crowd gives its core away and is back at once: to the kernel all of them always run, and are too warm to be moved. So if the start left five on one core and three on the other, that
- * may stay so for seconds, and a barrier takes as long as five need in turn (8 ranks on 2 cores: 24.5 us instead of 19). At a barrier each tells where it runs. Now and then who collects that looks, and
+ * Who waits in a crowd gives its core away and is back at once: to the kernel all of them always run. Uneven as the start has left them they may stay for a whole run of barriers, each of which takes as long
+ * as those of the fullest core need in turn (8 ranks on 2 cores: up to 24.5 us; held to four on each, 20). At a barrier each tells where it runs. Now and then who collects that looks, and
  * asks one of the fullest core to go to the emptiest: it is held to that for a moment, which moves it, and then may run where it could before. One that may not run there, as it was bound, stays.
  */
 #include <sched.h>
@@ -10,7 +10,7 @@
 
 #include "coll.h"
 
-#define EVERY 64                        /* barriers: a move takes less than one of them */
+#define EVERY 64                        /* barriers from look to look, each of which moves one at most */
 
 wm_token wm_even_here(void)
 {

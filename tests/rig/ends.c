@@ -11,21 +11,11 @@
 #include <string.h>
 #include <weft/weft.h>
 
+#include "expect.h"
+
 enum { THREADS = 8, MESSAGES = 40, TELL = 1, GO, OVER, SAY };
 
-#define SOON weft_in(20 * WEFT_S)
-
-static _Atomic int faults;
 static weft_id zero;                    /* process 0 */
-
-static void expect(int line, long got, long wanted)
-{
-	if (got == wanted)
-		return;
-	fprintf(stderr, "ends: line %d: %ld where %ld was expected: %s\n", line, got, wanted, weft_last_error());
-	faults++;
-}
-#define EXPECT(got, wanted) expect(__LINE__, (long)(got), (long)(wanted))
 
 static size_t size_of(int i)
 {

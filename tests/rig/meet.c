@@ -11,28 +11,18 @@
 #include <string.h>
 #include <weft/weft.h>
 
+#include "expect.h"
+
 enum { ONE, BACKWARDS, TWO, TOO_LONG, LONGER_FIRST, BEFORE_LARGE, BEHIND_LARGE, ANYBODY, GROUPS, END = GROUPS };
 enum { ASK = 1, FIRST, SECOND, LARGE, NUMBER };
 enum { LONGEST = 4200, LARGE_BYTES = 70000 };
-
-#define SOON weft_in(20 * WEFT_S)
 
 struct asked {
 	uint32_t group, len;
 	weft_id to;                     /* 0: at the world's port */
 };
 
-static int faults;
 static unsigned char mem[LARGE_BYTES], bytes[LARGE_BYTES];
-
-static void expect(int line, long got, long wanted)
-{
-	if (got == wanted)
-		return;
-	fprintf(stderr, "meet: line %d: %ld where %ld was expected: %s\n", line, got, wanted, weft_last_error());
-	faults++;
-}
-#define EXPECT(got, wanted) expect(__LINE__, (long)(got), (long)(wanted))
 
 /* ---- process 1 ---- */
 

@@ -11,22 +11,13 @@
 #include <unistd.h>
 #include <weft/weft.h>
 
-enum { LEAST = 260 << 10, MOST = 1 << 20, TAG = 7 };
+#include "expect.h"
 
-#define SOON weft_in(20 * WEFT_S)
+enum { LEAST = 260 << 10, MOST = 1 << 20, TAG = 7 };
 
 static unsigned char mem[MOST], bytes[MOST];
 static const char *file;
-static int faults;
-
-static void expect(int line, long got, long wanted)
-{
-	if (got == wanted)
-		return;
-	fprintf(stderr, "toss: line %d: %ld where %ld was expected: %s\n", line, got, wanted, weft_last_error());
-	faults++;
-}
-#define EXPECT(got, wanted) expect(__LINE__, (long)(got), (long)(wanted))
+static weft_id other;
 
 static size_t length_of(uint32_t round)
 {
@@ -36,14 +27,14 @@ static size_t length_of(uint32_t round)
 static void toss(uint32_t round)
 {
 	bytes[0] = (unsigned char)round;
-	EXPECT(weft_send(weft_port_world(), weft_at(getenv("WEFT_RANK")[0] == '0'), TAG, bytes, length_of(round), SOON), 0);
+	EXPECT(weft_send(weft_port_world(), other, TAG, bytes, length_of(round), SOON), 0);
 }
 
 static void take(uint32_t round)
 {
 	struct weft_status st;
 
-	EXPECT(weft_recv(weft_port_world(), weft_at(getenv("WEFT_RANK")[0] == '0'), TAG, mem, MOST, SOON, &st), 0);
+	EXPECT(weft_recv(weft_port_world(), other, TAG, mem, MOST, SOON, &st), 0);
 	EXPECT(st.len, length_of(round));
 	bytes[0] = (unsigned char)round;
 	EXPECT(memcmp(mem, bytes, length_of(round)), 0);
@@ -74,6 +65,7 @@ int main(int argc, char **argv)
 	}
 	file = argv[2];
 	first = getenv("WEFT_RANK")[0] == '0';
+	other = weft_at(first);
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (unsigned char)(i ^ i >> 7 ^ i >> 15);
 	for (uint32_t i = 0; i < rounds && !faults; i++) {
