@@ -6,7 +6,42 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define RATE_LEAST WEFT_MS              /* a row of looks that tells how long a tick is; reading the clock takes some 50 ns */
+#define RATE_MOST WEFT_S                /* a longer one may have slept through a change */
+
 _Thread_local struct wf_clock_seen wf_clock_seen;
+
+/* So many ticks in @time ns: may that be? What they are called is about right; who lost the core between the two looks believes anything. */
+static bool plausible(uint64_t ticks, weft_time time)
+{
+	uint64_t about = (uint64_t)time * wf_ticks_us() / 1000;
+
+	return ticks > about / 4 && ticks < about * 4;
+}
+
+weft_time wf_clock_look(void)
+{
+	struct wf_clock_seen *s = &wf_clock_seen;
+	uint64_t at = wf_ticks();
+	weft_time now = wf_now(), time = now - s->first;
+
+	if (!s->first || time < 0 || time > RATE_MOST || (time >= RATE_LEAST && !plausible(at - s->first_at, time))) {
+		s->rate = 0;
+		s->keeps = wf_ticks_us();
+		s->first_at = at;
+		s->first = now;
+	} else if (time >= RATE_LEAST) {
+		s->rate = ((uint64_t)time << WF_RATE_SHIFT) / (at - s->first_at);
+		s->keeps = wf_ticks_us() * (WEFT_MS / 1000);
+		s->first_at = s->at;
+		s->first = s->now;
+	}
+	s->at = at;
+	s->now = now;
+	if (wf_ticks() - at > 2 * wf_ticks_us())
+		s->at = at - s->keeps;          /* they do not belong together: the next one looks again */
+	return now;
+}
 
 weft_time weft_now(void)
 {

@@ -6,6 +6,8 @@
 #include <time.h>
 #include <weft/base.h>
 
+#include "base/cpu.h"
+
 static inline weft_time wf_now(void)
 {
 	struct timespec t;
@@ -41,20 +43,32 @@ static inline uint64_t wf_ticks_us(void)
 }
 #endif
 
-/* As wf_now, or as it was a microsecond ago: for time-outs, around which looking at the clock is a good part of the work. */
+/* As wf_now, but for a microsecond or two: for time-outs, around which looking at the clock is a good part of the work. What a thread saw of the clock a millisecond ago at most, and
+ * the ticks since, of which it has found out how long they are. */
 struct wf_clock_seen {
 	uint64_t at, keeps;             /* in ticks */
+	uint64_t rate;                  /* ns of a tick, in 2^-WF_RATE_SHIFT; 0: not known yet */
 	weft_time now;
+	uint64_t first_at;              /* when the row of looks began from which the rate is known */
+	weft_time first;
 };
+#define WF_RATE_SHIFT 20
 extern _Thread_local struct wf_clock_seen wf_clock_seen;
+weft_time wf_clock_look(void);          /* at the clock itself */
+
+/* @ticks: wf_ticks() just now. */
+static inline weft_time wf_now_at(uint64_t ticks)
+{
+	uint64_t since = ticks - wf_clock_seen.at;
+
+	if (wf_unlikely(since >= wf_clock_seen.keeps))
+		return wf_clock_look();
+	return wf_clock_seen.now + (weft_time)(since * wf_clock_seen.rate >> WF_RATE_SHIFT);
+}
 
 static inline weft_time wf_now_about(void)
 {
-	uint64_t t = wf_ticks();
-
-	if (t - wf_clock_seen.at >= wf_clock_seen.keeps)
-		wf_clock_seen = (struct wf_clock_seen){ .at = t, .keeps = wf_ticks_us(), .now = wf_now() };
-	return wf_clock_seen.now;
+	return wf_now_at(wf_ticks());
 }
 
 /* Has @until come? WEFT_NOW always has, WEFT_FOREVER never; neither asks the clock. */

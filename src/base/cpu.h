@@ -10,6 +10,9 @@
 /* The slow way of a call that has a hot one: apart, so that the hot one need not save registers for it. */
 #define WF_SLOW __attribute__((noinline, cold))
 
+/* What messages pass to and from other hosts, one behind the other, between two system calls: these functions lie together. */
+#define WF_HOT __attribute__((hot))
+
 /* A variable of this library alone, said where it is declared: reached without the table of addresses that one of another library would need. */
 #define WF_HERE __attribute__((visibility("hidden")))
 

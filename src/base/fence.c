@@ -14,7 +14,7 @@ void wf_fence_init(bool try_membarrier)
 			syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
-void wf_fence_slow(void)
+WF_HOT void wf_fence_slow(void)
 {
 #if WF_TSAN
 	static _Atomic unsigned word;

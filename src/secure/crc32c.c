@@ -32,9 +32,8 @@ uint32_t wf_crc32c_table(uint32_t crc, const void *data, size_t n)
 	return ~crc;
 }
 
-/* The instruction, by its name: the headers that wrap it want the whole file compiled for a CPU that has it. */
+#define STEP8 WF_CRC32C_STEP8
 #if defined(__aarch64__)
-#define STEP8(crc, v) __asm__(".arch_extension crc\n\tcrc32cx %w0, %w0, %1" : "+r"(crc) : "r"(v))
 #define STEP1(crc, v) __asm__(".arch_extension crc\n\tcrc32cb %w0, %w0, %w1" : "+r"(crc) : "r"(v))
 #define MULTIPLY(low, high, a, b) \
 	__asm__(".arch_extension aes\n\tpmull %0.1q, %2.1d, %3.1d\n\tpmull2 %1.1q, %2.2d, %3.2d" : "=&w"(low), "=w"(high) : "w"(a), "w"(b))
@@ -48,7 +47,6 @@ static bool cpu_multiplies(void)
 	return getauxval(AT_HWCAP) & 1ul << 4;          /* HWCAP_PMULL */
 }
 #elif defined(__x86_64__)
-#define STEP8(crc, v) __asm__("crc32q %1, %q0" : "+r"(crc) : "r"(v))
 #define STEP1(crc, v) __asm__("crc32b %b1, %k0" : "+r"(crc) : "q"(v))
 #define MULTIPLY(low, high, a, b) \
 	do { \
@@ -67,7 +65,7 @@ static bool cpu_multiplies(void)
 }
 #endif
 
-#ifdef STEP8
+#ifdef WF_CRC32C_STEP8
 static uint32_t by_instruction(uint32_t before, const void *data, size_t n)
 {
 	const uint8_t *p = data;
@@ -200,6 +198,13 @@ static uint32_t by_multiplying(uint32_t before, const void *data, size_t n)
 #undef STEP8
 #undef STEP1
 #undef MULTIPLY
+
+bool wf_crc32c_steps;
+
+__attribute__((constructor)) static void ask(void)
+{
+	wf_crc32c_steps = wf_crc32c_instruction() != NULL;
+}
 
 wf_crc32c_fn wf_crc32c_instruction(void)
 {

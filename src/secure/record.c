@@ -98,14 +98,12 @@ static WF_SLOW int end_dies(struct wf_record_end *e, const char *why)
 
 /* Over number and head: what the head's own check and the checksums begin with. Zeros stand for the check and behind it:
  * 24 bytes are three steps of the instruction, 18 would be four. */
-static uint32_t head_crc(uint64_t number, const uint8_t head[WF_RECORD_HEAD])
+static inline uint32_t head_crc(uint64_t number, const uint8_t head[WF_RECORD_HEAD])
 {
-	uint8_t text[24];
+	uint64_t lengths;
 
-	wf_put64(text, number);
-	memcpy(text + 8, head, 8);
-	wf_put64(text + 16, wf_get16(head + AT_FLAGS));
-	return wf_crc32c(0, text, sizeof(text));
+	memcpy(&lengths, head, sizeof(lengths));
+	return wf_crc32c_three(htole64(number), lengths, htole64(wf_get16(head + AT_FLAGS)));
 }
 
 /* Bytes of the frames that their checksum covers, by a head that was checked. */
@@ -161,7 +159,7 @@ static int body_begin(struct wf_record_end *e)
 }
 
 /* Frames that nothing encrypts were sealed or opened in one go, without being begun: what is left of them is that their number is used up, and the body, if there is one. */
-static int plain_close(struct wf_record_end *e, const uint8_t head[WF_RECORD_HEAD], size_t body)
+static inline int plain_close(struct wf_record_end *e, const uint8_t head[WF_RECORD_HEAD], size_t body)
 {
 	e->number++;
 	if (!body)
@@ -193,7 +191,7 @@ static bool has_numbers(const struct wf_record_end *e)
 }
 
 /* The head of the next record, with @flags beside its own; e->crc has its checksum so far. */
-static int head_put(struct wf_record_end *e, size_t frames, size_t body, unsigned flags, uint8_t ret_head[WF_RECORD_HEAD])
+static inline __attribute__((always_inline)) int head_put(struct wf_record_end *e, size_t frames, size_t body, unsigned flags, uint8_t ret_head[WF_RECORD_HEAD])
 {
 	bool last;
 
@@ -245,7 +243,7 @@ int wf_sealer_end(struct wf_sealer *s, uint8_t *ret_tail)
 	return part_close(e);
 }
 
-long wf_sealer_flat(struct wf_sealer *s, size_t frames, size_t summed, uint8_t *out)
+WF_HOT long wf_sealer_flat(struct wf_sealer *s, size_t frames, size_t summed, uint8_t *out)
 {
 	bool all = s->end.mode != WF_MODE_AUTH || summed >= frames || summed > WF_RECORD_SUMMED || summed % 8 || !summed;
 	int r;
@@ -255,7 +253,7 @@ long wf_sealer_flat(struct wf_sealer *s, size_t frames, size_t summed, uint8_t *
 	r = head_put(&s->end, frames, 0, all ? 0 : (unsigned)(summed / 8) << SUMMED_SHIFT, out);
 	if (wf_unlikely(r < 0))
 		return r;
-	wf_put32(out + WF_RECORD_HEAD + frames, wf_crc32c(s->end.crc, out + WF_RECORD_HEAD, all ? frames : summed));
+	wf_put32(out + WF_RECORD_HEAD + frames, wf_crc32c_few(s->end.crc, out + WF_RECORD_HEAD, all ? frames : summed));
 	s->end.number++;
 	return (long)(WF_RECORD_HEAD + frames + 4);
 }
@@ -273,7 +271,7 @@ static int plain_frames(struct wf_record_end *e, const struct iovec *pieces, int
 			memcpy(p, pieces[i].iov_base, pieces[i].iov_len);
 		p += pieces[i].iov_len;
 	}
-	wf_put32(p, wf_crc32c(e->crc, out + WF_RECORD_HEAD, frames));
+	wf_put32(p, wf_crc32c_few(e->crc, out + WF_RECORD_HEAD, frames));
 	return plain_close(e, out, body);
 }
 
@@ -303,7 +301,7 @@ long wf_sealer_frames(struct wf_sealer *s, const struct iovec *pieces, int n, si
 }
 
 /* Does @head begin the next record? Then e->crc has its checksum so far. Asked again it says the same; a lie kills. */
-static int head_check(struct wf_record_end *e, const uint8_t head[WF_RECORD_HEAD])
+static inline __attribute__((always_inline)) int head_check(struct wf_record_end *e, const uint8_t head[WF_RECORD_HEAD])
 {
 	if (wf_unlikely(e->dead || e->part != WF_PART_NONE))
 		return end_dies(e, "begun within another");
@@ -364,7 +362,7 @@ int wf_opener_body(struct wf_opener *o, uint8_t *bytes, size_t n)
 	return r < 0 ? r : wf_opener_end(o, bytes + n);
 }
 
-long wf_opener_frames(struct wf_opener *o, uint8_t *bytes, size_t n, size_t *ret_frames, size_t *ret_body)
+WF_HOT long wf_opener_frames(struct wf_opener *o, uint8_t *bytes, size_t n, size_t *ret_frames, size_t *ret_body)
 {
 	size_t tail = wf_record_tail(o->end.mode), frames, body;
 	uint8_t *p = bytes + WF_RECORD_HEAD;
@@ -380,7 +378,7 @@ long wf_opener_frames(struct wf_opener *o, uint8_t *bytes, size_t n, size_t *ret
 		return 0;
 	body = wf_get32(bytes + 4);
 	if (o->end.mode != WF_MODE_FULL) {
-		if (wf_unlikely(wf_get32(p + frames) != wf_crc32c(o->end.crc, p, covered(bytes))))
+		if (wf_unlikely(wf_get32(p + frames) != wf_crc32c_few(o->end.crc, p, covered(bytes))))
 			return end_dies(&o->end, "its checksum does not hold");
 		r = plain_close(&o->end, bytes, body);
 	} else {

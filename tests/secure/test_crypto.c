@@ -188,6 +188,8 @@ TEST(the_checksum_is_crc32c_by_table_and_by_instruction)
 	CHECK_EQ(wf_crc32c_table(0, "123456789", 9), 0xe3069283);
 	CHECK_EQ(wf_crc32c(0, "123456789", 9), 0xe3069283);
 	CHECK_EQ(wf_crc32c(wf_crc32c(0, "1234", 4), "56789", 5), 0xe3069283);
+	CHECK_EQ(wf_crc32c_three(UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908), UINT64_C(0x1716151413121110)),
+		 wf_crc32c_table(0, "\0\1\2\3\4\5\6\7\10\11\12\13\14\15\16\17\20\21\22\23\24\25\26\27", 24));
 	CHECK_EQ(wf_crc32c(0, bytes, 32), 0x8a9136aa);          /* 32 zeros, as in the iSCSI standard */
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (uint8_t)test_random(&random);
@@ -196,6 +198,7 @@ TEST(the_checksum_is_crc32c_by_table_and_by_instruction)
 		uint32_t before = (uint32_t)test_random(&random);
 
 		CHECK_EQ(wf_crc32c(before, bytes + at, n), wf_crc32c_table(before, bytes + at, n));
+		CHECK_EQ(wf_crc32c_few(before, bytes + at, n), wf_crc32c_table(before, bytes + at, n));
 		CHECK_EQ(wf_crc32c(wf_crc32c(before, bytes, n), bytes + n, 64), wf_crc32c_table(before, bytes, n + 64));
 		if (fast)
 			CHECK_EQ(fast(before, bytes + at, n), wf_crc32c_table(before, bytes + at, n));
