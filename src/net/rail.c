@@ -24,7 +24,7 @@ static void entered(struct wf_rail *rail)
 	atomic_store_explicit(&rail->inside, &myself, memory_order_relaxed);
 }
 
-static void leave(struct wf_rail *rail)
+WF_HOT static void leave(struct wf_rail *rail)
 {
 	atomic_store_explicit(&rail->inside, NULL, memory_order_relaxed);
 	wf_unlock(&rail->lock);
@@ -153,7 +153,7 @@ int wf_rail_stat(struct wf_rail *rail, struct weft_rail_stat *ret_stat)
 	return rail->driver->slots.stat(rail->state, ret_stat);
 }
 
-int wf_rail_poll(struct wf_rail *rail, int budget, unsigned flags)
+WF_HOT int wf_rail_poll(struct wf_rail *rail, int budget, unsigned flags)
 {
 	bool missed = false;
 	int r;

@@ -62,6 +62,8 @@ static const char *what_is_wrong(const struct weft_driver *d)
 		return "lanes carry frames: provide must be there, need_drop must not";
 	if (stream && !(d->caps & WEFT_DRIVER_RELIABLE))
 		return "a stream is reliable, or it is none";
+	if ((d->caps & WEFT_DRIVER_EPOLL) && !d->wait_fd)
+		return "wait_fd is an epoll set, and is not there";
 	if ((d->caps & WEFT_DRIVER_LOCAL_MEM) && !d->mem)
 		return "memory must be registered, and mem is not there";
 	if (d->mem && (!d->mem->add || !d->mem->del))

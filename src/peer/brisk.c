@@ -8,6 +8,7 @@
 #include "peer/inner.h"
 
 #define PAYLOAD_LONG 256u       /* shorter ones cost less than to tell them from the rest */
+#define ACKS_WAIT WEFT_MS       /* before they are due by themselves */
 
 /* Is there room for @n bytes at the tail, without growing? */
 static bool room_at_tail(const struct wf_retain *rt, size_t n)
@@ -27,27 +28,20 @@ static void put_in_two(struct wf_retain *rt, const unsigned char *head, size_t h
 	wf_retain_put(rt, rt->tail + head_len, b->payload, b->len);
 }
 
-bool wf_remote_brisk(struct wf_remote *r, const struct wf_brisk *b)
+/* May @b, which costs @cost, go into @out without being looked at further? */
+static inline bool may_append(const struct wf_remote *r, const struct wf_out *out, const struct wf_brisk *b, uint64_t cost)
 {
-	struct wf_out *out = r->out[WF_STREAM_PLAIN];
-	uint64_t cost = wf_credit_cost(b->len);
-	size_t head = WF_WIRE_MSG_LEAST + (b->context ? 8 : 0), step = WF_WIRE_PAD(head + b->len);
-	unsigned char head_at[WF_WIRE_MSG_LEAST + 8], *p;
-	bool wraps;
+	return wf_likely(out && !(r->err | r->closing | r->ndests | r->ninvites) && wf_list_empty(&out->waiting) && b->len <= r->conf.eager && cost <= r->limit - r->used);
+}
 
-	if (wf_unlikely(!out || r->err || r->closing || r->ndests || r->ninvites || !wf_list_empty(&out->waiting)))
-		return false;
-	if (wf_unlikely(b->len > r->conf.eager || cost > r->limit - r->used))
-		return false;
-	if (wf_unlikely(!room_at_tail(&out->rt, step)))
-		return false;
-	p = wf_retain_head(&out->rt, out->rt.tail);
-	wraps = step > out->rt.size - (size_t)(p - out->rt.mem);
-	if (wf_unlikely(wraps))
-		p = head_at;
-	else
-		wf_put64(p + step - 8, 0);      /* padding */
-	r->used += cost;
+static inline size_t head_of(const struct wf_brisk *b)
+{
+	return WF_WIRE_MSG_LEAST + (b->context ? 8 : 0);
+}
+
+/* The frame of @b but for its payload, at @p. */
+static inline void put_head(unsigned char *p, const struct wf_brisk *b, size_t head)
+{
 	wf_wire_head(p, WF_WIRE_MSG, b->context ? WF_WIRE_CONTEXT : 0, head + b->len);
 	wf_put32(p + 4, b->to);
 	wf_put32(p + 8, b->from);
@@ -55,10 +49,36 @@ bool wf_remote_brisk(struct wf_remote *r, const struct wf_brisk *b)
 	wf_put64(p + 16, b->tag);
 	if (b->context)
 		wf_put64(p + WF_WIRE_MSG_LEAST, b->context);
-	if (wf_unlikely(wraps))
-		put_in_two(&out->rt, head_at, head, b, step);
+}
+
+/* All of it: @step bytes. */
+static inline void put_frame(unsigned char *p, const struct wf_brisk *b, size_t head, size_t step)
+{
+	wf_put64(p + step - 8, 0);      /* padding */
+	put_head(p, b, head);
+	if (wf_likely(b->len == 8))
+		memcpy(p + head, b->payload, 8);
 	else if (b->len)
 		memcpy(p + head, b->payload, b->len);
+}
+
+WF_HOT bool wf_remote_brisk(struct wf_remote *r, const struct wf_brisk *b)
+{
+	struct wf_out *out = r->out[WF_STREAM_PLAIN];
+	uint64_t cost = wf_credit_cost(b->len);
+	size_t head = head_of(b), step = WF_WIRE_PAD(head + b->len);
+	unsigned char head_at[WF_WIRE_MSG_LEAST + 8], *p;
+
+	if (!may_append(r, out, b, cost) || wf_unlikely(!room_at_tail(&out->rt, step) || r->done_at))
+		return false;
+	p = wf_retain_head(&out->rt, out->rt.tail);
+	r->used += cost;
+	if (wf_unlikely(step > out->rt.size - (size_t)(p - out->rt.mem))) {
+		put_head(head_at, b, head);
+		put_in_two(&out->rt, head_at, head, b, step);
+	} else {
+		put_frame(p, b, head, step);
+	}
 	wf_invite_last(r, b->to, b->context, out->rt.tail + step);
 	wf_out_appended(r, out, step);
 	return true;
@@ -107,6 +127,64 @@ size_t wf_remote_fill_flat(struct wf_remote *r, struct wf_lane *lane, unsigned c
 	return (size_t)(p + 16 - to) + (size_t)n;
 }
 
+/* Acknowledgements of little, and not owed for long, need not go with every record: they would be a fourth of it. */
+static inline bool acks_can_wait(const struct wf_lane *lane, weft_time now)
+{
+	return !lane->resumes && !lane->ack_now && !lane->bodies && lane->ack_at - now > ACKS_WAIT;
+}
+
+/* Whole words. */
+static inline void copy_words(unsigned char *to, const unsigned char *from, size_t n)
+{
+	if (wf_likely(n <= 64))
+		for (size_t i = 0; i < n; i += 8)
+			memcpy(to + i, from + i, 8);
+	else
+		memcpy(to, from, n);
+}
+
+WF_HOT size_t wf_remote_brisk_flat(struct wf_remote *r, struct wf_lane *lane, const struct wf_brisk *b, unsigned char *to, size_t room, weft_time now, size_t *ret_heads, bool *ret_more)
+{
+	struct wf_out *out = r->out[WF_STREAM_PLAIN];
+	uint64_t cost = wf_credit_cost(b->len);
+	size_t head = head_of(b), step = WF_WIRE_PAD(head + b->len);
+	unsigned char *ring, *p = to;
+
+	if (wf_unlikely(r->done_at)) {
+		r->now = now;
+		wf_done_answered(r);
+	}
+	if (!may_append(r, out, b, cost) || wf_unlikely(r->lead || lane->ready | lane->resumes | lane->moves || (r->done && r->out[0]->lane == lane)))
+		return 0;
+	if (wf_unlikely(lane->active | lane->closing | lane->pong_due | lane->ping_due || !lane->up || lane->chunk_told != lane->chunk_got))
+		return 0;
+	if (wf_unlikely(out->lane != lane || out->waits || out->rt.sent != out->rt.tail || out->body != &out->bodies || !room_at_tail(&out->rt, step)))
+		return 0;
+	ring = wf_retain_head(&out->rt, out->rt.tail);
+	if (wf_unlikely(step > out->rt.size - (size_t)(ring - out->rt.mem) || step + 48 + 16 * bits(lane->acks) > room))
+		return 0;
+	r->now = now;
+	if (lane->acks && !acks_can_wait(lane, now))
+		p = wf_put_acks(r, lane, p);
+	if (wf_unlikely(r->done))
+		p = wf_done_along(r, lane, p);
+	p = wf_credit_along(r, p);
+	wf_wire_put(p, WF_WIRE_STREAM, out->id, out->epoch, out->rt.tail);
+	p += 16;
+	put_frame(p, b, head, step);
+	copy_words(ring, p, step);
+	r->used += cost;
+	wf_expect(r);
+	out->rt.sent = out->rt.tail += step;
+	out->used = now;
+	r->unacked |= wf_bit(out->id);
+	wf_invite_last(r, b->to, b->context, out->rt.tail);
+	wf_lane_expect(r, lane);
+	lane->active = *ret_more = wf_bulk_wanted(r);
+	*ret_heads = (size_t)(p - to) + (step < PAYLOAD_LONG ? step : head);
+	return (size_t)(p - to) + step;
+}
+
 /* What a record that is read the short way consists of: ACK or not, LIMIT or not, STREAM, short messages. */
 struct brief {
 	struct wf_out *acked;           /* NULL: no ACK */
@@ -116,7 +194,7 @@ struct brief {
 };
 
 /* The frames before the messages: where those begin; NULL: they are others. */
-static const unsigned char *brief_head(struct wf_remote *r, const struct wf_lane *lane, const unsigned char *p, uint32_t len, struct brief *b)
+static inline __attribute__((always_inline)) const unsigned char *brief_head(struct wf_remote *r, const struct wf_lane *lane, const unsigned char *p, uint32_t len, struct brief *b)
 {
 	b->acked = NULL;
 	b->upto = b->limit = b->step = b->cost = 0;
@@ -154,6 +232,28 @@ static bool brief_body(const unsigned char *p, size_t left, unsigned flags, cons
 	return m->send && m->len && m->len == w->body_len;
 }
 
+/* The message at @p, of which @left bytes are here: bytes it takes; 0: it is another. */
+static inline __attribute__((always_inline)) size_t brief_message(const unsigned char *p, size_t left, const struct wf_whole *w, struct wf_act *a)
+{
+	size_t all = left < WF_WIRE_MSG_LEAST ? 0 : wf_get16(p + 2), head;
+	unsigned flags;
+
+	if (wf_unlikely(all < WF_WIRE_MSG_LEAST || WF_WIRE_PAD(all) > left || p[0] != WF_WIRE_MSG))
+		return 0;
+	flags = p[1] & ~(unsigned)WF_WIRE_CONTEXT;
+	head = WF_WIRE_MSG_LEAST + (flags == p[1] ? 0 : 8);
+	if (wf_unlikely(all < head))
+		return 0;
+	a->kind = WF_ACT_MSG;
+	a->err = 0;
+	a->msg = (struct wf_rmsg){ .to = wf_get32(p + 4), .from = wf_get32(p + 8), .index = wf_get32(p + 12), .tag = wf_get64(p + 16), .type = WF_WIRE_MSG,
+				   .flags = p[1], .context = flags == p[1] ? 0 : wf_get64(p + WF_WIRE_MSG_LEAST), .len = all - head, .payload = p + head };
+	if (wf_unlikely(flags) && !brief_body(p + head, all - head, flags, w, &a->msg))
+		return 0;
+	a->cost = wf_credit_cost(a->msg.len);
+	return WF_WIRE_PAD(all);
+}
+
 /* The messages: how many; 0: they are others. */
 static int brief_messages(const unsigned char *p, const unsigned char *end, const struct wf_whole *w, struct wf_acts *acts, struct brief *b)
 {
@@ -162,27 +262,95 @@ static int brief_messages(const unsigned char *p, const unsigned char *end, cons
 
 	while (p < end && n < WF_ACTS && !body) {
 		struct wf_act *a = &acts->a[n++];
-		size_t left = (size_t)(end - p), all = left < WF_WIRE_MSG_LEAST ? 0 : wf_get16(p + 2), head;
-		unsigned flags;
+		size_t step = brief_message(p, (size_t)(end - p), w, a);
 
-		if (all < WF_WIRE_MSG_LEAST || WF_WIRE_PAD(all) > left || p[0] != WF_WIRE_MSG)
+		if (!step)
 			return 0;
-		flags = p[1] & ~(unsigned)WF_WIRE_CONTEXT;
-		head = WF_WIRE_MSG_LEAST + (flags == p[1] ? 0 : 8);
-		if (all < head)
-			return 0;
-		a->kind = WF_ACT_MSG;
-		a->err = 0;
-		a->msg = (struct wf_rmsg){ .to = wf_get32(p + 4), .from = wf_get32(p + 8), .index = wf_get32(p + 12), .tag = wf_get64(p + 16), .type = WF_WIRE_MSG,
-					   .flags = p[1], .context = flags == p[1] ? 0 : wf_get64(p + WF_WIRE_MSG_LEAST), .len = all - head, .payload = p + head };
-		if (flags && !(body = brief_body(p + head, all - head, flags, w, &a->msg)))
-			return 0;
-		a->cost = wf_credit_cost(a->msg.len);
+		body = a->msg.flags & WF_WIRE_BODY;
 		b->cost += a->cost;
-		b->step += WF_WIRE_PAD(all);
-		p += WF_WIRE_PAD(all);
+		b->step += step;
+		p += step;
 	}
 	return p == end && body == (w->body_len > 0) ? n : 0;
+}
+
+/* An ACK where it ends no send, and nothing waits for it. False: it does. */
+static inline bool acked_quickly(struct wf_remote *r, struct wf_lane *lane, struct wf_out *out, uint64_t upto)
+{
+	uint64_t bit = wf_bit(out->id);
+
+	if (upto != out->rt.tail || !wf_list_empty(&out->bodies) || r->stuck & bit || r->unacked != bit || r->closing || r->seek_refused)
+		return false;
+	if (lane->chunk_sent != lane->chunk_acked || lane->pinged || out->waits)
+		return false;
+	out->rt.acked = upto;
+	r->unacked = 0;
+	lane->since = 0;
+	return true;
+}
+
+/* What the frames say beside their messages. */
+static inline __attribute__((always_inline)) void brief_done(struct wf_remote *r, struct wf_lane *lane, const struct brief *b, uint32_t body_len, weft_time now)
+{
+	r->now = lane->heard = r->heard = now;
+	if (b->acked && !acked_quickly(r, lane, b->acked, b->upto))
+		wf_out_acked(r, b->acked, b->upto);
+	if (wf_unlikely(b->limit != 0))
+		wf_credit_got(r, b->limit);
+	b->in->next += b->step;
+	r->arrived += b->cost;
+	wf_credit_tell(r);
+	lane->acks |= wf_bit((unsigned)(b->in - r->in));
+	lane->bodies += body_len;
+	wf_ack_later(r, lane, b->in->next - b->in->told >= WF_ACK_BYTES || lane->bodies >= WF_BODIES_MOST);
+}
+
+/* Frames that can be read the short way? */
+static inline bool brief_may(const struct wf_remote *r, const struct wf_lane *lane)
+{
+	return wf_likely(!r->err && !lane->bytes && !lane->suspect);
+}
+
+WF_HOT bool wf_remote_record_row(struct wf_remote *r, struct wf_lane *lane, const void *frames, uint32_t len, weft_time now, struct wf_row *ret_row)
+{
+	const unsigned char *p, *end = (const unsigned char *)frames + len;
+	uint32_t count = 0, to = 0, others = 0;
+	size_t longest = 0;
+	struct brief b;
+
+	if (!brief_may(r, lane))
+		return false;
+	p = brief_head(r, lane, frames, len, &b);
+	if (wf_unlikely(!p || p == end))
+		return false;
+	ret_row->first = p;
+	ret_row->end = end;
+	b.step = (uint64_t)(end - p);
+	do {
+		size_t left = (size_t)(end - p), all, head = WF_WIRE_MSG_LEAST;
+
+		if (wf_unlikely(left < WF_WIRE_MSG_LEAST))
+			return false;
+		all = wf_get16(p + 2);
+		if (wf_unlikely(p[1] != 0))
+			head += 8;
+		if (wf_unlikely(all < head || WF_WIRE_PAD(all) > left || p[0] != WF_WIRE_MSG || p[1] & ~(unsigned)WF_WIRE_CONTEXT))
+			return false;
+		to = count ? to : wf_get32(p + 4);
+		others |= p[1] | (wf_get32(p + 4) ^ to);
+		longest = all > longest ? all : longest;
+		count++;
+		b.cost += wf_credit_cost(all - head);
+		p += WF_WIRE_PAD(all);
+	} while (wf_unlikely(p < end));
+	ret_row->count = count;
+	ret_row->alike = !others;
+	ret_row->longest = (uint32_t)longest - WF_WIRE_MSG_LEAST;
+	if (wf_unlikely(b.cost > r->promised - r->arrived))
+		return false;
+	ret_row->cost = b.cost;
+	brief_done(r, lane, &b, 0, now);
+	return true;
 }
 
 bool wf_remote_record_brisk(struct wf_remote *r, struct wf_lane *lane, const struct wf_whole *w, weft_time now, struct wf_acts *acts, bool only_ask)
@@ -191,7 +359,7 @@ bool wf_remote_record_brisk(struct wf_remote *r, struct wf_lane *lane, const str
 	struct brief b;
 	int n;
 
-	if (wf_unlikely(r->err || lane->bytes || lane->suspect))
+	if (!brief_may(r, lane))
 		return false;
 	p = brief_head(r, lane, p, w->len, &b);
 	n = p ? brief_messages(p, (const unsigned char *)w->frames + w->len, w, acts, &b) : 0;
@@ -200,17 +368,7 @@ bool wf_remote_record_brisk(struct wf_remote *r, struct wf_lane *lane, const str
 	if (only_ask)
 		return true;
 	acts->n = n;
-	r->now = lane->heard = r->heard = now;
-	if (b.acked)
-		wf_out_acked(r, b.acked, b.upto);
-	if (b.limit)
-		wf_credit_got(r, b.limit);
-	b.in->next += b.step;
-	r->arrived += b.cost;
-	wf_credit_tell(r);
-	lane->acks |= wf_bit((unsigned)(b.in - r->in));
-	lane->bodies += w->body_len;
-	wf_ack_later(r, lane, b.in->next - b.in->told >= WF_ACK_BYTES || lane->bodies >= WF_BODIES_MOST);
+	brief_done(r, lane, &b, w->body_len, now);
 	wf_tell_sent(r, acts);          /* what the ACK ended: an answer mostly brings it */
 	return true;
 }

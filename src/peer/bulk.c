@@ -26,7 +26,7 @@
 #define LEAD_MOST CHUNK_MOST
 #define LEAD_MISSES 8u                  /* in a row, beyond which no more announcements go without: 255 */
 
-bool wf_bulk_wanted(const struct wf_remote *r)
+WF_HOT bool wf_bulk_wanted(const struct wf_remote *r)
 {
 	return !wf_list_empty(&r->granted);
 }

@@ -35,7 +35,7 @@ static void promise(struct wf_remote *r, uint64_t limit)
 		r->promised = limit;
 }
 
-void wf_credit_tell(struct wf_remote *r)
+WF_HOT void wf_credit_tell(struct wf_remote *r)
 {
 	uint64_t limit = news(r, r->conf.window / 4);
 
@@ -48,7 +48,7 @@ void wf_credit_tell(struct wf_remote *r)
 	wf_control(r, WF_WIRE_CREDIT, 0, limit);
 }
 
-unsigned char *wf_credit_along(struct wf_remote *r, unsigned char *to)
+WF_HOT unsigned char *wf_credit_along(struct wf_remote *r, unsigned char *to)
 {
 	uint64_t limit = news(r, r->conf.window / 8);
 

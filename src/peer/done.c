@@ -4,7 +4,7 @@
  * answer, and the answer is later by what that costs. Where the last ones were answered so, ENDED lies in its stream and waits for company there, HELD_MOST at most; the first record
  * of another lane says DONE. Lanes break, and DONE with them; ENDED comes in any case, and names nothing if DONE was there before.
  *
- * Habit   Two ends in a row that a send followed within ANSWERED make a third likely. One that waited in vain costs its sender HELD_MOST: then some are told at once, twice
+ * Habit   Two ends in a row that a send followed within ANSWERED make a third likely. Only the last counts of several messages that are received at once. One that waited in vain costs its sender HELD_MOST: then some are told at once, twice
  *         as many each time.
  */
 #include "base/cpu.h"
@@ -29,10 +29,15 @@ static bool waits(struct wf_remote *r)
 	return r->done_habit >= HABIT && !r->done && out && out->lane && !out->waits && out->lane != r->slots[1].lane && !r->closing;
 }
 
-void wf_done_tell(struct wf_remote *r, uint64_t send)
+void wf_done_tell(struct wf_remote *r, uint64_t send, bool last)
 {
-	bool wait = waits(r);
+	bool wait;
 
+	if (!last) {
+		wf_remote_answer(r, send, 0);
+		return;
+	}
+	wait = waits(r);
 	r->done_at = r->now;
 	if (!wait) {
 		wf_remote_answer(r, send, 0);

@@ -16,7 +16,7 @@ static unsigned char *lane_frame(unsigned char *p, uint8_t type, unsigned stream
 	return p + 16;
 }
 
-unsigned char *wf_put_acks(struct wf_remote *r, struct wf_lane *lane, unsigned char *to)
+WF_HOT unsigned char *wf_put_acks(struct wf_remote *r, struct wf_lane *lane, unsigned char *to)
 {
 	for (uint64_t m = lane->resumes; m; m &= m - 1) {
 		struct wf_in *in = &r->in[__builtin_ctzll(m)];

@@ -123,7 +123,7 @@ int wf_invite_got(struct wf_remote *r, const unsigned char *p);
 void wf_invite_revoked(struct wf_remote *r, uint64_t token);
 
 /* done.c */
-void wf_done_tell(struct wf_remote *r, uint64_t send);                          /* all of their @send is there */
+void wf_done_tell(struct wf_remote *r, uint64_t send, bool last);               /* all of their @send is there; @last: nothing else of theirs is waited for, so an answer may follow */
 void wf_done_answered(struct wf_remote *r);                                     /* a send begins */
 unsigned char *wf_done_along(struct wf_remote *r, const struct wf_lane *lane, unsigned char *to);       /* a record leaves on @lane: DONE at @to, if one waits; where the next frame goes */
 

@@ -52,7 +52,7 @@ static uint64_t *last_to(struct wf_remote *r, uint32_t to, uint64_t context)
 	return &r->last_to[h >> 58];    /* two that share a place are strict with each other, and that is all */
 }
 
-void wf_invite_last(struct wf_remote *r, uint32_t to, uint64_t context, uint64_t end)
+WF_HOT void wf_invite_last(struct wf_remote *r, uint32_t to, uint64_t context, uint64_t end)
 {
 	*last_to(r, to, context) = end;
 }

@@ -247,7 +247,7 @@ static void filled(struct wf_remote *r, struct wf_lane *lane)
 	if (l->invited || !full(l))
 		return;
 	if (l->token)
-		wf_done_tell(r, l->send);
+		wf_done_tell(r, l->send, r->landings.next == &l->node && r->landings.prev == &l->node);
 	landed(r, l, 0);
 }
 

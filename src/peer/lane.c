@@ -42,6 +42,12 @@ void wf_lane_wake(struct wf_remote *r, struct wf_lane *lane)
 	r->write_due |= lane_bit(r, lane);
 }
 
+void wf_remote_write(struct wf_remote *r, struct wf_lane *lane)
+{
+	if (lane->up && !lane->closing)
+		r->write_due |= lane_bit(r, lane);
+}
+
 /* No stream is sent on @lane any more. Idle ones only: @idle. */
 static void detach(struct wf_remote *r, struct wf_lane *lane, bool idle)
 {
@@ -198,7 +204,7 @@ static weft_time patience(const struct wf_remote *r, const struct wf_lane *lane)
 	return 4 * t > LATE_LEAST ? 4 * t : LATE_LEAST;
 }
 
-void wf_lane_expect(struct wf_remote *r, struct wf_lane *lane)
+WF_HOT void wf_lane_expect(struct wf_remote *r, struct wf_lane *lane)
 {
 	if (lane->since)
 		return;

@@ -29,7 +29,7 @@ void wf_ack_now(struct wf_remote *r, struct wf_lane *lane)
 	wf_lane_wake(r, lane);
 }
 
-void wf_ack_by(struct wf_remote *r, struct wf_lane *lane, weft_time at)
+WF_HOT void wf_ack_by(struct wf_remote *r, struct wf_lane *lane, weft_time at)
 {
 	if (lane->ack_at && lane->ack_at <= at)
 		return;
@@ -37,7 +37,7 @@ void wf_ack_by(struct wf_remote *r, struct wf_lane *lane, weft_time at)
 	wf_arm(r, at);
 }
 
-void wf_ack_later(struct wf_remote *r, struct wf_lane *lane, bool much)
+WF_HOT void wf_ack_later(struct wf_remote *r, struct wf_lane *lane, bool much)
 {
 	wf_ack_by(r, lane, r->now + (much ? ACK_SOON : ACK_DELAY));
 }

@@ -27,6 +27,7 @@
 #include <sys/uio.h>
 #include <weft/base.h>
 
+#include "base/cpu.h"
 #include "base/list.h"
 #include "peer/retain.h"
 #include "peer/wire.h"
@@ -386,10 +387,14 @@ void wf_remote_acts(struct wf_remote *r, weft_time now, struct wf_acts *acts);
 /* Would it give anything? */
 static inline bool wf_remote_due(const struct wf_remote *r, weft_time now)
 {
-	return r->dirty || now >= r->wake || r->write_due || r->close_due || r->open_due || !wf_list_empty(&r->ended) || !wf_list_empty(&r->landed) ||
-	       !wf_list_empty(&r->land_closed) || r->seek_again || r->dead_due || r->closed_due || r->ngone || r->gone_lost ||
+	/* One question of most of it: mostly the answer is no. */
+	return (r->write_due | r->close_due | r->open_due | r->ngone | r->dirty | r->seek_again | r->dead_due | r->closed_due | r->gone_lost) ||
+	       now >= r->wake || !wf_list_empty(&r->ended) || !wf_list_empty(&r->landed) || !wf_list_empty(&r->land_closed) ||
 	       (!r->busy_since && !r->err && (r->unacked || r->live || r->cares || r->closing || !wf_list_empty(&r->landings)));
 }
+
+/* WRITE for @lane is among them, whatever there is to write: whoever was about to was kept from it. */
+void wf_remote_write(struct wf_remote *r, struct wf_lane *lane);
 
 /* ---- sending ---- */
 
@@ -400,7 +405,9 @@ struct wf_brisk {
 	const void *payload;
 	size_t len;                     /* at most WF_INLINE_MOST */
 };
-bool wf_remote_brisk(struct wf_remote *r, const struct wf_brisk *b);   /* what time it is does not matter here */
+bool wf_remote_brisk(struct wf_remote *r, const struct wf_brisk *b);   /* where it matters what time it is: false */
+/* The same, and as nothing else waits there it is in the next record of @lane, as by wf_remote_fill_flat, whose answers it has; 0: nothing happened. */
+size_t wf_remote_brisk_flat(struct wf_remote *r, struct wf_lane *lane, const struct wf_brisk *b, unsigned char *to, size_t room, weft_time now, size_t *ret_heads, bool *ret_more);
 
 /* WEFT_DONE: over, @s is free; 0: SENT will tell; -EAGAIN (WF_SEND_NOW), -ENOMEM, -EMSGSIZE (head), the session's error: nothing happened. */
 int wf_remote_send(struct wf_remote *r, struct wf_rsend *s, weft_time now);
@@ -482,6 +489,35 @@ struct wf_whole {
 	const void *body;               /* NULL: it is not there, or there is none */
 };
 bool wf_remote_record_brisk(struct wf_remote *r, struct wf_lane *lane, const struct wf_whole *w, weft_time now, struct wf_acts *acts, bool only_ask);
+
+/* The same for nothing but short messages without bodies, as most are: they are read by who gets them, one after the other (wf_row_next). Ends of sends wait for wf_remote_acts. */
+struct wf_row {
+	const unsigned char *first, *end;
+	uint64_t cost;                  /* of all of them, to be given back by wf_remote_freed */
+	uint32_t count;
+	uint32_t longest;               /* bytes of a payload, at most */
+	bool alike;                     /* all to the same, without a context */
+};
+bool wf_remote_record_row(struct wf_remote *r, struct wf_lane *lane, const void *frames, uint32_t len, weft_time now, struct wf_row *ret_row);
+
+/* What the message at @p of a row says, and where the next one is. */
+static inline const unsigned char *wf_row_next(const unsigned char *p, struct wf_brisk *ret_msg)
+{
+	size_t all = wf_get16(p + 2), head = WF_WIRE_MSG_LEAST;
+
+	ret_msg->to = wf_get32(p + 4);
+	ret_msg->from = wf_get32(p + 8);
+	ret_msg->index = wf_get32(p + 12);
+	ret_msg->tag = wf_get64(p + 16);
+	ret_msg->context = 0;
+	if (wf_unlikely(p[1] & WF_WIRE_CONTEXT)) {
+		ret_msg->context = wf_get64(p + WF_WIRE_MSG_LEAST);
+		head += 8;
+	}
+	ret_msg->payload = p + head;
+	ret_msg->len = all - head;
+	return p + WF_WIRE_PAD(all);
+}
 
 /* A record's frames have come; @bytes stay until it answers 0 and the acts, which point into them, are carried out. 1: @acts is full, call
  * again with the same. -EPROTO: close the lane. */

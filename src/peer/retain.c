@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cpu.h"
+
 void wf_retain_fini(struct wf_retain *rt)
 {
 	free(rt->mem);
@@ -68,7 +70,7 @@ void wf_retain_put(struct wf_retain *rt, uint64_t at, const void *from, size_t n
 	memcpy(rt->mem, (const char *)from + first, n - first);
 }
 
-unsigned char *wf_retain_head(const struct wf_retain *rt, uint64_t at)
+WF_HOT unsigned char *wf_retain_head(const struct wf_retain *rt, uint64_t at)
 {
 	return rt->mem + (at & (rt->size - 1));
 }

@@ -63,7 +63,7 @@ static void append(struct wf_remote *r, struct wf_out *out, size_t n)
 	r->unacked |= wf_bit(out->id);
 }
 
-void wf_out_appended(struct wf_remote *r, struct wf_out *out, size_t n)
+WF_HOT void wf_out_appended(struct wf_remote *r, struct wf_out *out, size_t n)
 {
 	append(r, out, n);
 	if (out->lane)

@@ -15,6 +15,7 @@
 #include "port/request.h"
 #include "port/route.h"
 #include "port/seek.h"
+#include "port/wait.h"
 
 /* Senders are told: those of this process by the tail, others by the face. Relaxed: one that misses it sends one more message eagerly. */
 static void set_tight_locked(struct weft_port *p, bool tight)
@@ -48,16 +49,6 @@ void wf_uncharge_locked(struct weft_port *p, size_t n)
 	if ((p->held == 0 || !wf_budget_full(wf_budget.soft / 2)) &&
 	    atomic_load_explicit(&p->ring.tail, memory_order_relaxed) & WF_TAIL_TIGHT)
 		set_tight_locked(p, false);
-}
-
-static void wake_probers_locked(struct weft_port *p)
-{
-	for (struct wf_node *n = p->waiters.next; p->probing && n && n != &p->waiters; n = n->next) {
-		struct wf_waiter *w = wf_of(n, struct wf_waiter, link);
-
-		if (w->probes)
-			wf_wake(w->parker);
-	}
 }
 
 /* A posted receive that is too short for the message it matches ends. */
@@ -205,7 +196,7 @@ static void arrive_send_locked(struct weft_port *p, struct weft_req *send, struc
 	p->unrequested++;
 	wf_add_arrival(p, send->a.entry.head, &send->a.entry);
 	if (p->probing)
-		wake_probers_locked(p);
+		wf_wake_probers_locked(p);
 }
 
 /* What its sender keeps and was asked for by the name @asked, to the earliest receive that it fits if that is one of that name; else it goes back (seek.h), and what that receive
@@ -254,7 +245,7 @@ void wf_keep_locked(struct weft_port *p, struct wf_record *rec, const void *head
 	charge_locked(p, wf_record_size(rec));
 	wf_add_arrival(p, head, &rec->a.entry);
 	if (p->probing)
-		wake_probers_locked(p);
+		wf_wake_probers_locked(p);
 }
 
 /* The payload of what no cell holds any more. 0; -ENOMEM: nothing happened; -EBADMSG. */

@@ -12,6 +12,7 @@
 #include "port/recv.h"
 #include "port/request.h"
 #include "port/tell.h"
+#include "port/wait.h"
 #include "port/way.h"
 
 _Atomic uint32_t wf_ports_with_members;
@@ -128,13 +129,6 @@ static void member_left_locked(struct weft_port *p, uint32_t index, struct endin
 	x->broke = true;
 }
 
-static void wake_probes_locked(struct weft_port *p)
-{
-	for (struct wf_node *n = p->waiters.next; n && n != &p->waiters; n = n->next)
-		if (wf_of(n, struct wf_waiter, link)->probes)
-			wf_wake(wf_of(n, struct wf_waiter, link)->parker);
-}
-
 static void visit(struct weft_port *p, void *arg)
 {
 	struct ending *x = arg;
@@ -149,7 +143,7 @@ static void visit(struct weft_port *p, void *arg)
 		for (uint32_t i = 0; p->members && i < p->members->count; i++)
 			if (concerns(x, atomic_load_explicit(&p->members->ids[i], memory_order_relaxed)))
 				member_left_locked(p, i, x);
-		wake_probes_locked(p);
+		wf_wake_probers_locked(p);
 	}
 	wf_port_leave(p);
 	wf_work_do(p, &work);
@@ -226,7 +220,7 @@ static void look(struct weft_port *p, void *arg)
 		}
 		for (uint32_t i = 0; p->members && i < p->members->count; i++)
 			note(l, atomic_load_explicit(&p->members->ids[i], memory_order_relaxed));
-		wake_probes_locked(p);
+		wf_wake_probers_locked(p);
 	}
 	wf_port_leave(p);
 }

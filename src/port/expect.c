@@ -20,7 +20,7 @@ static void come_locked(struct wf_expect *x, const struct wf_guest *g)
 	x->came = true;
 }
 
-bool wf_expect_meets(struct wf_expect *x, const struct wf_guest *g)
+WF_HOT bool wf_expect_meets(struct wf_expect *x, const struct wf_guest *g)
 {
 	struct weft_port *p = x->at;
 
@@ -28,9 +28,9 @@ bool wf_expect_meets(struct wf_expect *x, const struct wf_guest *g)
 		return false;
 	if (g->to != atomic_load_explicit(&p->id, memory_order_relaxed) || g->context != atomic_load_explicit(&p->context, memory_order_relaxed))
 		return false;
-	wf_port_enter(p);
+	wf_door_enter_owner(&p->door);
 	if (wf_likely(wf_usable_locked(p) && !(p->native.wants | p->native.arrivals) && !wf_ring_spilled(&p->ring) && !wf_ring_next(&p->ring.reader)))
 		come_locked(x, g);
-	wf_port_leave(p);
+	wf_door_leave_owner(&p->door);
 	return x->came;
 }

@@ -6,8 +6,8 @@
 #ifndef WF_PORT_EXPECT_H
 #define WF_PORT_EXPECT_H
 
+#include "port/drop.h"
 #include "port/native.h"
-#include "port/route.h"
 
 #define WF_EXPECT_MOST 4096u            /* bytes of the messages that come with their heads (peer/remote.h): larger ones are to land, for which a receive has to be posted */
 

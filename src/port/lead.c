@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <weft/driver.h>
 
 #include "base/clock.h"
 #include "base/lock.h"
@@ -22,6 +24,9 @@ static _Atomic(struct wf_parker *) leader;              /* asleep on the rails *
 static _Atomic bool attended;                           /* somebody has looked since the listener did */
 static _Atomic bool dozing;                             /* the listener does not come by every tick: it watches itself, or another leads */
 static int lead_fd = -1;
+static bool lies_in;                                    /* lead_fd is in the rails' epoll set: who sleeps there hears it, too. Constant while there are rails */
+static _Atomic bool rung;                               /* a hint: lead_fd may be readable */
+static _Atomic bool no_pwait2;                          /* the kernel has no epoll_pwait2 */
 static bool watches;                                    /* the listener's: nobody else looks */
 static int64_t tick = TICK_LEAST;                       /* the listener's: until it comes by again */
 static _Atomic weft_time leader_due, listener_due;      /* when who sleeps on the rails looks again by itself; 0: nobody does */
@@ -31,13 +36,26 @@ static void ring(void)
 	uint64_t one = 1;
 
 	syscall(SYS_write, lead_fd, &one, sizeof(one)); /* fails only at its maximum: readable it is */
+	atomic_store_explicit(&rung, true, memory_order_relaxed);       /* behind it: who hushes clears it first */
 }
 
-int wf_lead_init(void)
+/* [leading] Whoever was rung has heard it, or is gone. */
+static void hush(void)
 {
+	uint64_t n;
+
+	atomic_store_explicit(&rung, false, memory_order_relaxed);
+	syscall(SYS_read, lead_fd, &n, sizeof(n));
+}
+
+int wf_lead_init(int set)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = WEFT_EVENT_CORE };
+
 	lead_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (lead_fd < 0)
 		return weft_fail(-errno, "no descriptor to be woken by");
+	lies_in = set >= 0 && epoll_ctl(set, EPOLL_CTL_ADD, lead_fd, &ev) == 0;
 	wf_park_ring = ring;
 	return 0;
 }
@@ -49,18 +67,12 @@ void wf_lead_fini(void)
 	lead_fd = -1;
 }
 
-int wf_lead_look(void)
+/* One look at the lane that spoke last, and at the others now and then. As poll of route.h. */
+WF_HOT static int glance(void)
 {
 	bool spins = !atomic_load_explicit(&leader, memory_order_relaxed);
-	int n;
+	int n = wf_hosts->poll(spins);
 
-	if (!atomic_load_explicit(&attended, memory_order_relaxed)) {
-		atomic_store_explicit(&attended, true, memory_order_relaxed);
-		wf_fence_slow();                                        /* F1 with wf_lead_watch */
-		if (atomic_load_explicit(&dozing, memory_order_relaxed))
-			wf_listener_wake();             /* it is to come by again, for when we stop looking */
-	}
-	n = wf_hosts->poll(spins);
 	if (n > 0)
 		wf_self.abroad = ABROAD;
 	if (spins) {
@@ -69,6 +81,17 @@ int wf_lead_look(void)
 			ring();
 	}
 	return n;
+}
+
+WF_HOT int wf_lead_look(void)
+{
+	if (wf_unlikely(!atomic_load_explicit(&attended, memory_order_relaxed))) {
+		atomic_store_explicit(&attended, true, memory_order_relaxed);
+		wf_fence_slow();                                        /* F1 with wf_lead_watch */
+		if (atomic_load_explicit(&dozing, memory_order_relaxed))
+			wf_listener_wake();             /* it is to come by again, for when we stop looking */
+	}
+	return glance();
 }
 
 void wf_lead_hurry(weft_time when)
@@ -91,25 +114,47 @@ static weft_time plan(_Atomic weft_time *ret_due)
 	return now < due ? now : due;
 }
 
-static void sleep_on(struct wf_parker *p, weft_time until)
+/* [leading] Sleeps on the rails' descriptor and on our own. True: ours told. */
+static bool sleep_set(const struct timespec *t)
+{
+	struct epoll_event ev[2];
+	int n = (int)syscall(SYS_epoll_pwait2, wf_hosts->fd, ev, 2, t, NULL, 0);
+
+	if (wf_unlikely(n < 0 && errno == ENOSYS))
+		atomic_store_explicit(&no_pwait2, true, memory_order_relaxed);
+	for (int i = 0; i < n; i++)
+		if (ev[i].data.u64 == WEFT_EVENT_CORE)
+			return true;
+	return false;
+}
+
+static bool sleep_both(const struct timespec *t)
 {
 	struct pollfd fds[2] = { { .fd = wf_hosts->fd, .events = POLLIN }, { .fd = lead_fd, .events = POLLIN } };
+
+	return syscall(SYS_ppoll, fds, 2, t, NULL, 0) > 0 && fds[1].revents;
+}
+
+/* [leading] False: it was too late for that. */
+static bool sleep_on(struct wf_parker *p, weft_time until)
+{
 	weft_time due = plan(&leader_due);
+	struct timespec t;
 	int64_t left;
-	uint64_t n;
+	bool told;
 	int old;
 
 	due = until < due ? until : due;
 	left = due == WEFT_FOREVER ? 3600 * WEFT_S : due - wf_now();
-	if (left > 0 && atomic_load_explicit(&p->word, memory_order_acquire)) {
-		struct timespec t = { .tv_sec = left / WEFT_S, .tv_nsec = left % WEFT_S };
-
-		pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &old);
-		syscall(SYS_ppoll, fds, 2, &t, NULL, 0);
-		pthread_setcanceltype(old, NULL);
-	}
-	if (fds[1].revents)
-		syscall(SYS_read, lead_fd, &n, sizeof(n));
+	if (left <= 0 || !atomic_load_explicit(&p->word, memory_order_acquire))
+		return left > 0;
+	t = (struct timespec){ .tv_sec = left / WEFT_S, .tv_nsec = left % WEFT_S };
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &old);
+	told = lies_in && !atomic_load_explicit(&no_pwait2, memory_order_relaxed) ? sleep_set(&t) : sleep_both(&t);
+	pthread_setcanceltype(old, NULL);
+	if (told)
+		hush();
+	return true;
 }
 
 static void resign(void)
@@ -140,8 +185,8 @@ int wf_lead_park(struct wf_parker *p, weft_time until, void (*cleanup)(void *), 
 {
 	struct undo u = { cleanup, arg };
 	uint32_t asleep = 1;
+	bool armed, slept = false;
 	weft_time soon;
-	bool armed;
 
 	if (wf_likely(!wf_hosts) || !wf_trylock(&leading))
 		return wf_park(p, until, cleanup, arg);
@@ -151,19 +196,27 @@ int wf_lead_park(struct wf_parker *p, weft_time until, void (*cleanup)(void *), 
 	/* acq_rel: a waker's 0 stays. */
 	if (armed && atomic_compare_exchange_strong_explicit(&p->word, &asleep, 2, memory_order_acq_rel, memory_order_acquire)) {
 		pthread_cleanup_push(cancelled, &u);
-		sleep_on(p, until);
+		slept = sleep_on(p, until);
 		pthread_cleanup_pop(0);
 	}
 	if (armed)
 		wf_park_end(p);
+	atomic_store_explicit(&attended, true, memory_order_relaxed);   /* by us, now */
 	resign();
 	if (wf_unlikely(!armed)) {
 		/* Another is at the rails, in a long write perhaps, and wakes us if it reads what we wait for: there is nothing to be had by trying again at once. */
 		soon = wf_now() + TICK_LEAST;
 		wf_park(p, until < soon ? until : soon, cleanup, arg);
 	}
-	wf_hosts->poll(false);          /* whatever lane it was */
+	/* Mostly it is the lane that spoke last, and what we wait for: then all else can wait, and who sleeps next sees to what is due. Else whatever lane it was. */
+	if (!slept || glance() <= 0)
+		wf_hosts->poll(false);
 	return wf_past(until) ? -ETIMEDOUT : 0;
+}
+
+bool wf_lead_free(void)
+{
+	return atomic_load_explicit(&leading.held, memory_order_relaxed) == 0;
 }
 
 int wf_lead_listen(void)
@@ -185,6 +238,8 @@ int wf_lead_listen(void)
 	}
 	if (watches) {
 		atomic_store_explicit(&dozing, false, memory_order_relaxed);
+		if (lies_in && atomic_load_explicit(&rung, memory_order_relaxed))
+			hush();         /* for a leader that is gone: it would wake us again and again */
 		n = wf_hosts->poll(false);
 		wf_unlock(&leading);
 		watches = n != -EBUSY;          /* else another is at them, and has been for so long that we took it for gone: the descriptor would wake us again and again */

@@ -17,7 +17,7 @@
 #include "base/park.h"
 #include "port/route.h"
 
-int wf_lead_init(void);                 /* [one thread] */
+int wf_lead_init(int set);              /* [one thread] @set: an epoll set of the rails to sleep in; -1: none */
 void wf_lead_fini(void);
 
 void wf_lead_hurry(weft_time when);     /* [any] route.h's next() says @when now, or did: who sleeps on the rails for longer looks again */
@@ -25,6 +25,8 @@ int wf_lead_look(void);                 /* [any, no lock] what has come by the r
 
 /* As wf_park, as the leader if there is none. */
 int wf_lead_park(struct wf_parker *p, weft_time until, void (*cleanup)(void *), void *arg);
+
+bool wf_lead_free(void);                /* [any] a hint: who parks now leads */
 
 /* [listener] Its part: how many things happened; then what it sleeps on beside its own (-1: nothing) and for how long at most. */
 int wf_lead_listen(void);

@@ -21,7 +21,7 @@
 #include "port/wait.h"
 
 /* What is there now: 1 taken, 0 nothing, or an error. */
-static int take(struct weft_port *p, const void *want, const struct wf_target *t)
+WF_HOT static int take(struct weft_port *p, const void *want, const struct wf_target *t)
 {
 	struct wf_work work = { NULL };
 	struct weft_req *send;
@@ -82,7 +82,7 @@ static int recv_posted(struct weft_port *p, const void *want, const struct wf_ta
 }
 
 /* A look at the rails: true: something came by them. x->came: what is expected, too. */
-static bool look_abroad(struct wf_expect *x)
+WF_HOT static bool look_abroad(struct wf_expect *x)
 {
 	bool came;
 
@@ -93,7 +93,7 @@ static bool look_abroad(struct wf_expect *x)
 }
 
 /* Looks for the message for as long as it spins, without posting. 1: taken; 0: to be posted, or too late for that; or an error. */
-static int look_for(struct weft_port *p, const void *want, const struct wf_target *t, weft_time until, bool *ret_lived)
+WF_HOT static int look_for(struct weft_port *p, const void *want, const struct wf_target *t, weft_time until, bool *ret_lived)
 {
 	bool plain = !t->flags && !t->head_out && !p->proto && t->mem->kind == WF_MEM_PLAIN && wf_port_mine(p);
 	struct wf_expect x = { .at = p, .data = t->mem->plain, .room = t->mem->len, .st = t->st };
@@ -173,13 +173,22 @@ static int take_or_lie_down(struct weft_port *p, const struct wf_head *want, con
  * of the port is looked at: who leaves the job may be closing it.) */
 static bool sleeps_bare(const struct weft_port *p, const struct wf_target *t)
 {
-	return p == wf_self.port && t->mem->kind == WF_MEM_PLAIN && t->mem->len <= WF_BODY && !t->flags && !t->head_out && !wf_hosts;
+	return p == wf_self.port && t->mem->kind == WF_MEM_PLAIN && t->mem->len <= WF_BODY && !t->flags && !t->head_out && (!wf_hosts || wf_lead_free());
+}
+
+/* A thread that is cancelled in its sleep expects nothing any more. */
+static void expect_none(void *waiter)
+{
+	wf_self.expects = NULL;
+	wf_get_up(waiter);
 }
 
 /* Sleeps without being posted: to be posted, found and told takes a thread about 150 ns behind its waking (aarch64). Whatever comes wakes it, as it would a probe, and it looks
- * itself. 1: taken; 0: to be posted, or too late for that; or an error. */
+ * itself. Where hosts are it leads: what it then reads from the rails, and waits for, it gets straight. Another who leads would have to keep it first.
+ * 1: taken; 0: to be posted, or too late for that; or an error. */
 static int sleep_for(struct weft_port *p, const struct wf_head *want, const struct wf_target *t, weft_time until)
 {
+	struct wf_expect x = { .at = p, .want = want, .data = t->mem->plain, .room = t->mem->len, .st = t->st };
 	struct wf_waiter w = { .parker = &p->face->parker, .probes = want, .receives = true, .room = (uint32_t)t->mem->len };
 	bool down = false;
 	int r = 0;
@@ -207,22 +216,34 @@ static int sleep_for(struct weft_port *p, const struct wf_head *want, const stru
 			down = false;
 			continue;
 		}
-		if (!wf_port_waiting(p))
-			wf_park(w.parker, until, wf_get_up, &w);
+		if (wf_unlikely(wf_hosts != NULL) && !wf_lead_free()) {
+			wf_get_up(&w);
+			break;
+		}
+		if (!wf_port_waiting(p)) {
+			wf_self.expects = &x;
+			wf_lead_park(w.parker, until, expect_none, &w);
+			wf_self.expects = NULL;
+		}
+		if (x.came) {
+			wf_get_up(&w);
+			r = 1;
+			break;
+		}
 		down = true;
 	}
 	wf_self.waiting = false;
 	return r == -EINTR ? 0 : r;
 }
 
-static int recv_wait(struct weft_port *p, const void *want, const struct wf_target *t, weft_time until)
+WF_HOT static int recv_wait(struct weft_port *p, const void *want, const struct wf_target *t, weft_time until)
 {
 	bool lived;
 	int r;
 
 	if (wf_unlikely(atomic_load_explicit(&p->broken, memory_order_relaxed)))
 		return weft_fail(-ECONNRESET, "a member of the port has ended");
-	if (wf_unlikely(wf_hosts != NULL)) {
+	if (wf_unlikely(wf_hosts != NULL && !wf_hosts->uncancelled)) {
 		wf_shield();            /* once for all looks at the rails */
 		r = look_for(p, want, t, until, &lived);
 		wf_unshield();
@@ -394,7 +415,7 @@ static inline __attribute__((always_inline)) bool recv_hot(struct weft_port *p, 
 	return taken;
 }
 
-WF_SLOW static int recv_slow(struct weft_port *at, weft_id from, struct wf_head want, void *data, size_t cap, weft_time until,
+static __attribute__((noinline)) WF_HOT int recv_slow(struct weft_port *at, weft_id from, struct wf_head want, void *data, size_t cap, weft_time until,
 			     struct weft_status *ret_st)
 {
 	unsigned char pattern[WEFT_MATCH_HEAD_MAX];
@@ -444,7 +465,7 @@ static __attribute__((noinline)) int recv_there(struct weft_port *at, weft_id fr
 	return recv_at(at, false, from, tag, data, cap, until, ret_st);
 }
 
-int weft_recv(struct weft_port *at, weft_id from, uint64_t tag, void *data, size_t cap, weft_time until,
+WF_HOT int weft_recv(struct weft_port *at, weft_id from, uint64_t tag, void *data, size_t cap, weft_time until,
 	      struct weft_status *ret_st)
 {
 	if (at && at != wf_self.port)

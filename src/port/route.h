@@ -44,21 +44,11 @@ struct wf_route_ops {
 	weft_time (*next)(void);                                /* [any] poll then at the latest */
 	void (*asked)(void);                                    /* [listener] was something asked from outside (board.h)? */
 	int fd;
+	bool uncancelled;                                       /* a poll that spins is no place where a thread is cancelled: it need not be shielded (base/shield.h) */
 };
 
 /* NULL: all of the job is on this host. Set before the first message, then constant. */
 extern const struct wf_route_ops *wf_hosts WF_HERE;
-
-/* A short message that this thread has just read from another host, for its own port: to the receive it is in (expect.h), or into the mailbox, as if it came from here, where
- * its next receive finds it the short way. False: it is another's, or there is no room; by the port's door it goes. What the mailbox has is before what comes by the door. */
-struct wf_guest {
-	weft_id to, src;
-	uint64_t tag, context;
-	const void *payload;
-	size_t len;
-	uint32_t index;
-};
-bool wf_drop_in(const struct wf_guest *g);
 
 static inline bool wf_abroad(weft_id id)
 {

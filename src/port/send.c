@@ -163,7 +163,7 @@ static inline __attribute__((always_inline)) bool send_hot_at(struct weft_port *
 }
 
 /* From a thread's own port to another host. */
-static __attribute__((noinline)) bool send_hot_abroad(weft_id to, uint64_t tag, const void *data, size_t len)
+WF_HOT static __attribute__((noinline)) bool send_hot_abroad(weft_id to, uint64_t tag, const void *data, size_t len)
 {
 	if (!wf_hosts->brisk(wf_self.port, to, tag, data, len))
 		return false;
@@ -197,46 +197,6 @@ static inline __attribute__((always_inline)) bool send_hot(weft_id to, uint64_t 
 	wf_copy_small(c->body, data, len);
 	wf_publish_cell(p, c, pos);
 	wf_count_sent(wf_self.port, len);
-	return true;
-}
-
-bool wf_drop_in(const struct wf_guest *g)
-{
-	struct weft_port *p;
-	struct wf_cell *c;
-	uint32_t pos;
-	uint16_t who;
-
-	if (wf_self.expects && wf_expect_meets(wf_self.expects, g))
-		return true;
-	if (g->len > WF_BODY || !wf_self.port)
-		return false;
-	if (g->context) {
-		if (wf_route(g->to, g->context, NULL, &p, &who) < 0 || !wf_port_mine(p))
-			return false;
-	} else {
-		p = wf_port_find(g->to, &who);
-		if (p != wf_self.port)
-			return false;
-	}
-	switch (wf_ring_claim(&p->ring, who, 0, &pos, &c)) {
-	case WF_CLAIMED:
-		break;
-	case WF_CLAIM_FULL:
-		if (!atomic_load_explicit(&p->big_wanted, memory_order_relaxed))
-			atomic_store_explicit(&p->big_wanted, true, memory_order_relaxed);
-		return false;
-	default:
-		return false;
-	}
-	c->kind = WF_INLINE;
-	c->flags = 0;
-	c->len = (uint32_t)g->len;
-	c->index = g->index;
-	c->src = g->src;
-	c->tag = g->tag;
-	wf_copy_small(c->body, g->payload, g->len);
-	wf_publish_cell(p, c, pos);
 	return true;
 }
 
@@ -432,7 +392,7 @@ static __attribute__((noinline)) int send_from(struct weft_port *from, weft_id t
 	return send_slow(from, to, tag, data, len, until);
 }
 
-int weft_send(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len, weft_time until)
+WF_HOT int weft_send(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len, weft_time until)
 {
 	int r = wf_enter();
 

@@ -94,6 +94,16 @@ bool wf_unwait_locked(struct wf_waiter *w)
 	return false;
 }
 
+void wf_wake_probers_locked(struct weft_port *p)
+{
+	for (struct wf_node *n = p->waiters.next; p->probing && n && n != &p->waiters; n = n->next) {
+		struct wf_waiter *w = wf_of(n, struct wf_waiter, link);
+
+		if (w->probes)
+			wf_wake(w->parker);
+	}
+}
+
 void wf_unwait(struct wf_waiter *w)
 {
 	struct weft_port *p = w->port;

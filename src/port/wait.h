@@ -23,6 +23,7 @@ bool wf_unwait_locked(struct wf_waiter *w);     /* true: wf_sleeper_hand_over wh
 void wf_sleeper_hand_over(struct weft_port *p); /* [no lock] somebody else takes over: he must look once, as we may have left something */
 void wf_get_up(void *waiter);                   /* [no lock] one that has slept, or is cancelled in its sleep, waits no more */
 void wf_attend_locked(struct weft_port *p);     /* told_wants has changed */
+void wf_wake_probers_locked(struct weft_port *p);       /* those who sleep there without a posted receive look again */
 
 /* [owner, inside] A receive begins. After enough without sleep our name goes from our mailbox (park.h, Cold). */
 void wf_warm_locked(void);

@@ -12,8 +12,10 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/shield.h"
 #include "port/budget.h"
 #include "port/context.h"
+#include "port/drop.h"
 #include "port/expect.h"
 #include "wire/arrive.h"
 
@@ -218,6 +220,59 @@ static void message(struct wf_trunk *t, const struct wf_act *a)
 		wf_arrive_refuse(t, m, p ? -EPROTO : -ESRCH);
 	}
 	t->stirred = true;
+}
+
+/* One that takes another way. */
+static WF_SLOW void message_odd(struct wf_trunk *t, const unsigned char *frame)
+{
+	struct wf_act a = { .kind = WF_ACT_MSG };
+
+	wf_shield();
+	if (wf_wire_get_msg(frame, &a.msg) == 0)
+		message(t, &a);
+	wf_unshield();
+}
+
+/* The message at @p; the next one is where it answers. */
+static inline const unsigned char *arrive_one(struct wf_trunk *t, const unsigned char *p)
+{
+	struct wf_brisk m;
+	const unsigned char *next = wf_row_next(p, &m);
+
+	if (wf_unlikely(!wf_drop_in(&(struct wf_guest){ .to = mine(m.to), .src = (weft_id)t->process << 32 | m.from, .tag = m.tag, .context = m.context, .payload = m.payload,
+							 .len = m.len, .index = m.index })))
+		message_odd(t, p);
+	return next;
+}
+
+/* Those from @p on, all for one mailbox and short enough for its cells: up to where there is room. @left: how many. */
+static const unsigned char *arrive_alike(const struct wf_trunk *t, const unsigned char *p, uint32_t left)
+{
+	weft_id to = mine(wf_get32(p + 4)), them = (weft_id)t->process << 32;
+	struct wf_seats seats;
+
+	for (uint32_t n; left && (n = wf_seats_take(to, left, &seats)) > 0; left -= n) {
+		for (uint32_t i = 0; i < n; i++) {
+			struct wf_brisk m;
+
+			p = wf_row_next(p, &m);
+			wf_seat_fill(&seats, i, them | m.from, m.index, m.tag, m.payload, m.len);
+		}
+		wf_seats_told(&seats);
+	}
+	return p;
+}
+
+WF_HOT void wf_arrive_row(struct wf_trunk *t, const struct wf_row *row)
+{
+	const unsigned char *p = row->first;
+
+	t->costs += row->cost;
+	p = arrive_one(t, p);           /* it may be the one that is waited for */
+	if (wf_unlikely(p < row->end) && row->longest <= WF_BODY && row->alike)
+		p = arrive_alike(t, p, row->count - 1);
+	while (wf_unlikely(p < row->end))
+		p = arrive_one(t, p);
 }
 
 /* ---- stand-ins ---- */

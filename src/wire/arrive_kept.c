@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "port/seek.h"
+#include "port/wait.h"
 #include "wire/arrive.h"
 
 /* @want as a process of another job is to read it, which has another name for itself: no process number is the reader's own. False: it is not from that process. */
@@ -71,6 +72,7 @@ void wf_arrive_backlog(struct wf_trunk *t, const struct wf_act *a, bool more)
 		if (news) {
 			p->asks++;
 			atomic_fetch_add_explicit(&t->keeps, 1, memory_order_relaxed);
+			wf_wake_probers_locked(p);      /* to ask for what they want: what they wait for may be there */
 		}
 		for (struct weft_match_entry *e = wf_first(p, WEFT_MATCH_WANTS); e; e = wf_next(p, e))
 			wf_arrive_seek_locked(p, e->head);

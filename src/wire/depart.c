@@ -122,13 +122,13 @@ struct going {
 /* [trunk.lock] */
 static void go_locked(struct wf_trunk *t, struct going *g, size_t len)
 {
-	if (wf_trunk_holds(t, len + WF_COST))
+	if (wf_trunk_holds(t, len + WF_COST, wf_ticks()))
 		g->held = t->held == len + WF_COST ? HELD_FIRST : HELD;
 	else
 		g->line = wf_trunk_take_locked(t, wf_now_about(), &g->news);
 }
 
-static void go(struct wf_trunk *t, const struct going *g)
+WF_HOT static void go(struct wf_trunk *t, const struct going *g)
 {
 	if (g->line)
 		wf_trunk_taken(t, g->line, g->news);
@@ -140,7 +140,30 @@ static void go(struct wf_trunk *t, const struct going *g)
 		atomic_store_explicit(&t->sent, wf_ticks(), memory_order_relaxed);
 }
 
-bool wf_depart_brisk(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len)
+/* [trunk.lock] @b leaves by the short way, or waits for company; false: nothing happened. */
+static inline bool brisk_locked(struct wf_trunk *t, const struct wf_brisk *b, struct going *g)
+{
+	uint32_t cost = (uint32_t)b->len + WF_COST;
+	uint64_t now = wf_ticks();
+
+	if (wf_trunk_holds(t, cost, now)) {
+		if (wf_unlikely(!wf_remote_brisk(&t->remote, b))) {
+			t->held -= cost;
+			return false;
+		}
+		g->held = t->held == cost ? HELD_FIRST : HELD;
+		return true;
+	}
+	g->line = wf_trunk_brisk_locked(t, b, now, &g->news);
+	if (wf_likely(g->line != NULL))
+		return true;
+	if (!wf_remote_brisk(&t->remote, b))
+		return false;
+	g->line = wf_trunk_take_locked(t, wf_now_at(now), &g->news);
+	return true;
+}
+
+WF_HOT bool wf_depart_brisk(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len)
 {
 	struct wf_brisk b = { .to = (uint32_t)to, .from = (uint32_t)atomic_load_explicit(&from->id, memory_order_relaxed), .index = from->index, .tag = tag,
 			      .context = atomic_load_explicit(&from->context, memory_order_relaxed), .payload = data, .len = len };
@@ -153,9 +176,7 @@ bool wf_depart_brisk(struct weft_port *from, weft_id to, uint64_t tag, const voi
 	if (wf_unlikely(atomic_load_explicit(&t->err, memory_order_acquire) || wf_watch_over(t, (uint32_t)to)))
 		return false;
 	wf_lock(&t->lock);
-	sent = wf_remote_brisk(&t->remote, &b);
-	if (wf_likely(sent))
-		go_locked(t, &g, len);
+	sent = brisk_locked(t, &b, &g);
 	wf_unlock(&t->lock);
 	if (wf_likely(sent))
 		go(t, &g);

@@ -8,9 +8,23 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/shield.h"
 #include "wire/line.h"
 
 #define LANDING_TIME (5 * WEFT_MS)
+
+/* Readers of several rails; who polls the only one is alone. */
+static inline void reading_lock(struct wf_trunk *t)
+{
+	if (wf_unlikely(t->remote.conf.rails > 1))
+		wf_lock(&t->reading);
+}
+
+static inline void reading_unlock(struct wf_trunk *t)
+{
+	if (wf_unlikely(t->remote.conf.rails > 1))
+		wf_unlock(&t->reading);
+}
 
 /* What was read may have left something to do: when all that is here has been read. */
 static void settle(struct wf_line *l)
@@ -43,9 +57,50 @@ static void credit_locked(struct wf_trunk *t)
 	t->costs = 0;
 }
 
+/* [reading] All acts of a record are done: what that has left, if it is more than can wait. What the remote has to do, in @due and @news. */
+static WF_SLOW void stir(struct wf_trunk *t, weft_time now, bool *due, bool *news)
+{
+	t->stirred = false;
+	wf_lock(&t->lock);
+	credit_locked(t);
+	*due = wf_remote_due(&t->remote, now);
+	*news |= wf_trunk_news_locked(t);
+	wf_unlock(&t->lock);
+}
+
+/* [reader] A record of short messages, as most are: told to the remote, and delivered. False: it is another, and nothing happened. */
+WF_HOT static bool messages(struct wf_line *l, const void *bytes, uint32_t len)
+{
+	struct wf_trunk *t = l->trunk;
+	weft_time now = wf_now_about();
+	bool short_ones, due = false, news = false;
+	struct wf_row row;
+
+	reading_lock(t);
+	wf_lock(&t->lock);
+	if (wf_unlikely(t->costs > t->remote.conf.window / 16))          /* of the last times: as long as it is little it can wait */
+		credit_locked(t);
+	short_ones = wf_remote_record_row(&t->remote, l->of, bytes, len, now, &row);
+	if (wf_likely(short_ones)) {
+		due = wf_remote_due(&t->remote, now);
+		news = wf_trunk_news_locked(t);
+	}
+	wf_unlock(&t->lock);
+	if (wf_likely(short_ones)) {
+		wf_arrive_row(t, &row);
+		if (wf_unlikely(t->stirred || t->costs > t->remote.conf.window / 8))
+			stir(t, now, &due, &news);
+	}
+	reading_unlock(t);
+	l->due |= due;
+	if (wf_unlikely(news))
+		wf_trunks_by(atomic_load_explicit(&t->wake, memory_order_relaxed));
+	return short_ones;
+}
+
 /* [reader] The frames of a record, with its body if that is there: told to the remote, and done. A body that it does not take along is left, and is @w's no more, unless it was
  * @asked about that before: then it is wrong. */
-static int frames(struct wf_line *l, struct wf_whole *w, bool asked)
+static __attribute__((noinline)) int frames(struct wf_line *l, struct wf_whole *w, bool asked)
 {
 	struct wf_trunk *t = l->trunk;
 	weft_time now = wf_now_about();
@@ -53,11 +108,11 @@ static int frames(struct wf_line *l, struct wf_whole *w, bool asked)
 	bool due, news = false;
 	int r;
 
-	wf_lock(&t->reading);
+	reading_lock(t);
 	do {
 		acts.n = 0;
 		wf_lock(&t->lock);
-		if (t->costs)           /* of the last time: as long as it is little it can wait */
+		if (t->costs)
 			credit_locked(t);
 		r = 0;
 		if ((w->body_len && !w->body) || !wf_remote_record_brisk(&t->remote, l->of, w, now, &acts, false)) {
@@ -72,15 +127,9 @@ static int frames(struct wf_line *l, struct wf_whole *w, bool asked)
 		for (int i = 0; i < acts.n; i++)
 			t->stirred |= acts.a[i].kind != WF_ACT_MSG && acts.a[i].kind != WF_ACT_SENT;
 	} while (r == 1);
-	if (wf_unlikely(t->stirred || t->costs > t->remote.conf.window / 8)) {
-		t->stirred = false;
-		wf_lock(&t->lock);
-		credit_locked(t);
-		due = wf_remote_due(&t->remote, now);
-		news |= wf_trunk_news_locked(t);
-		wf_unlock(&t->lock);
-	}
-	wf_unlock(&t->reading);
+	if (wf_unlikely(t->stirred || t->costs > t->remote.conf.window / 8))
+		stir(t, now, &due, &news);
+	reading_unlock(t);
 	l->due |= due;
 	if (news)
 		wf_trunks_by(atomic_load_explicit(&t->wake, memory_order_relaxed));
@@ -154,40 +203,31 @@ static bool may_wait(struct wf_line *l)
 	return l->led;
 }
 
-/* [reader] A record's beginning at @p: how many bytes it took; 0: not all of it is there; need.want says how much is. */
-static ssize_t record(struct wf_line *l, uint8_t *p, size_t n, struct weft_need *need)
+/* [reader] A record that begins at @p, and whose frames, opened, took @took of @n bytes, is not one of short messages: how many bytes it took. */
+static ssize_t opened(struct wf_line *l, uint8_t *p, size_t n, size_t took, struct wf_whole *w, struct weft_need *need)
 {
-	size_t length, body, end = wf_record_body_tail(l->open.end.mode);
-	long took = wf_opener_frames(&l->open, p, n, &length, &body);
-	struct wf_whole w;
+	size_t body = w->body_len, end = wf_record_body_tail(l->open.end.mode);
 	int r = 0;
 
-	if (took < 0)
-		return took;
-	if (took == 0) {
-		need->want = n < WF_RECORD_HEAD ? WF_RECORD_HEAD : WF_RECORD_HEAD + wf_get32(p) + wf_record_tail(l->open.end.mode);
-		return 0;
-	}
-	w = (struct wf_whole){ .frames = p + WF_RECORD_HEAD, .len = (uint32_t)length, .body_len = (uint32_t)body };
-	if (body && n - (size_t)took >= body + end) {
+	if (body && n - took >= body + end) {
 		bool sure = l->open.end.mode == WF_MODE_AUTH;           /* nothing is to be opened or checked first */
 
 		if (sure)
-			w.body = p + took;
-		else if (message_whole(l, &w, p + took))
+			w->body = p + took;
+		else if (message_whole(l, w, p + took))
 			r = wf_opener_body(&l->open, p + took, body);
 		if (r == 0)
-			r = frames(l, &w, !sure);
-		if (r == 0 && w.body && sure)
+			r = frames(l, w, !sure);
+		if (r == 0 && w->body && sure)
 			r = wf_opener_body(&l->open, p + took, body);
-		if (r < 0 || w.body)
-			return r < 0 ? r : took + (ssize_t)(body + end);
+		if (r < 0 || w->body)
+			return r < 0 ? r : (ssize_t)(took + body + end);
 	} else {
-		r = frames(l, &w, false);
+		r = frames(l, w, false);
 	}
 	if (r == 0 && body) {
 		l->body_left = body;
-		if (n - (size_t)took < body + end && may_wait(l)) {     /* more is to come on this lane: it is looked at again */
+		if (n - took < body + end && may_wait(l)) {     /* more is to come on this lane: it is looked at again */
 			l->stage = WF_LINE_LED;
 			need->later = 1;
 		} else {
@@ -195,7 +235,29 @@ static ssize_t record(struct wf_line *l, uint8_t *p, size_t n, struct weft_need 
 			r = body_goes(l, need);
 		}
 	}
-	return r < 0 ? r : took;
+	return r < 0 ? r : (ssize_t)took;
+}
+
+/* [reader] A record's beginning at @p: how many bytes it took; 0: not all of it is there; need.want says how much is. */
+static inline ssize_t record(struct wf_line *l, uint8_t *p, size_t n, struct weft_need *need)
+{
+	size_t length, body;
+	long took = wf_opener_frames(&l->open, p, n, &length, &body);
+	struct wf_whole w;
+	ssize_t r;
+
+	if (wf_unlikely(took <= 0)) {
+		if (took == 0)
+			need->want = n < WF_RECORD_HEAD ? WF_RECORD_HEAD : WF_RECORD_HEAD + wf_get32(p) + wf_record_tail(l->open.end.mode);
+		return took;
+	}
+	if (wf_likely(!body) && wf_likely(messages(l, p + WF_RECORD_HEAD, (uint32_t)length)))
+		return took;
+	w = (struct wf_whole){ .frames = p + WF_RECORD_HEAD, .len = (uint32_t)length, .body_len = (uint32_t)body };
+	wf_shield();
+	r = opened(l, p, n, (size_t)took, &w, need);
+	wf_unshield();
+	return r;
 }
 
 /* [reader] What is left of the body and cannot be placed: opened and forgotten. */
@@ -224,13 +286,13 @@ static ssize_t tail(struct wf_line *l, const uint8_t *p, size_t n, struct weft_n
 	}
 	r = wf_opener_end(&l->open, p);
 	/* In one go, so that nobody else gets the message that is whole now: it is to be delivered before what follows it is read. */
-	wf_lock(&t->reading);
+	reading_lock(t);
 	wf_lock(&t->lock);
 	wf_remote_body(&t->remote, l->of, r == 0, wf_now());
 	wf_remote_acts(&t->remote, wf_now(), &acts);
 	wf_unlock(&t->lock);
 	wf_trunk_do(t, &acts, l);
-	wf_unlock(&t->reading);
+	reading_unlock(t);
 	l->stage = WF_LINE_RECORDS;
 	settle(l);
 	return r < 0 ? r : (ssize_t)len;
@@ -245,8 +307,8 @@ static int body_whole(struct wf_line *l)
 	return wf_record_body_tail(l->open.end.mode) ? 0 : (int)tail(l, NULL, 0, &none);
 }
 
-/* [reader] As wf_line_bytes, without what follows from it. */
-static ssize_t read_bytes(struct wf_line *l, uint8_t *p, size_t len, struct weft_need *need)
+/* [reader, shielded] As wf_line_bytes, without what follows from it. */
+static WF_SLOW ssize_t read_bytes(struct wf_line *l, uint8_t *p, size_t len, struct weft_need *need)
 {
 	size_t at = 0;
 
@@ -287,13 +349,28 @@ static ssize_t read_bytes(struct wf_line *l, uint8_t *p, size_t len, struct weft
 	return (ssize_t)at;
 }
 
-ssize_t wf_line_bytes(void *cookie, void *bytes, size_t len, struct weft_need *need)
+WF_HOT ssize_t wf_line_bytes(void *cookie, void *bytes, size_t len, struct weft_need *need)
 {
 	struct wf_line *l = cookie;
-	ssize_t n = read_bytes(l, bytes, len, need);
+	uint8_t *p = bytes;
+	size_t at = 0;
+	ssize_t n = 0;
 
+	/* Records, as mostly, and nothing to be read elsewhere. */
+	while (at < len && l->stage == WF_LINE_RECORDS && !(need->pieces | need->want | need->later)) {
+		n = record(l, p + at, len - at, need);
+		if (wf_unlikely(n <= 0))
+			break;
+		at += (size_t)n;
+	}
+	if (wf_unlikely(n >= 0 && at < len && !(need->pieces | need->want | need->later))) {
+		wf_shield();
+		n = read_bytes(l, p + at, len - at, need);
+		wf_unshield();
+		at += n < 0 ? 0 : (size_t)n;
+	}
 	see_to(l);
-	return n;
+	return n < 0 ? n : (ssize_t)at;
 }
 
 int wf_line_placed(void *cookie, size_t got, struct weft_need *need)
@@ -301,6 +378,8 @@ int wf_line_placed(void *cookie, size_t got, struct weft_need *need)
 	struct wf_line *l = cookie;
 	size_t left = got;
 	int r = 0;
+
+	wf_shield();
 
 	for (uint32_t i = 0; i < l->pieces && left && r == 0; i++) {
 		size_t n = l->into[i].iov_len < left ? l->into[i].iov_len : left;
@@ -312,5 +391,6 @@ int wf_line_placed(void *cookie, size_t got, struct weft_need *need)
 	if (r == 0)
 		r = l->body_left ? body_goes(l, need) : body_whole(l);
 	see_to(l);
+	wf_unshield();
 	return r;
 }

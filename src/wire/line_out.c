@@ -7,8 +7,10 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/shield.h"
 #include "wire/line.h"
 
+#define FLAT_ROOM (sizeof(((struct wf_line *)0)->flat) - WF_RECORD_HEAD - WF_AEAD_TAG)
 #define SEALED_BODY (128u << 10)                /* of a body are encrypted at a time */
 #define SEALED_ROOM (WF_WIRE_SMALL + SEALED_BODY + WF_RECORD_HEAD + 2 * WF_AEAD_TAG)
 
@@ -169,6 +171,12 @@ static int write_locked(struct wf_line *l)
 	}
 }
 
+/* @r: of write_locked. Is somebody's mark to be looked at, left while we wrote? Also if the rail took no more: the mark may be of who was told, meanwhile, that it takes more again. */
+static bool again(struct wf_line *l, int r)
+{
+	return atomic_load(&l->wanted) && (r >= 0 || r == -EAGAIN);
+}
+
 void wf_line_write(struct wf_line *l)
 {
 	int r = 0;
@@ -183,66 +191,116 @@ void wf_line_write(struct wf_line *l)
 			r = write_locked(l);
 		wf_unlock(&l->writing);
 		atomic_thread_fence(memory_order_seq_cst);
-	} while (atomic_load(&l->wanted) && r >= 0);
+	} while (again(l, r));
 	if (r < 0 && r != -EAGAIN)
 		wf_line_end(l);
 }
 
-bool wf_line_take_locked(struct wf_line *l, weft_time now)
+/* [trunk.lock, writing] Not ours to write to after all. Who wanted to meanwhile has left a mark and gone: it is written to by who turns the trunk next, as our caller does. */
+static void leave_locked(struct wf_line *l)
 {
-	if (!wf_trylock(&l->writing))
-		return false;
-	if (!atomic_load_explicit(&l->down, memory_order_acquire) && l->of && l->said_at == l->said_n && l->iov_at == l->iovs && !l->filled) {
-		l->iovs = l->iov_at = 0;
-		l->flat_n = wf_remote_fill_flat(&l->trunk->remote, l->of, l->flat + WF_RECORD_HEAD, sizeof(l->flat) - WF_RECORD_HEAD - WF_AEAD_TAG, now, &l->flat_heads, &l->more);
-		if (l->flat_n)
-			return true;
-		l->filled = wf_remote_fill(&l->trunk->remote, l->of, &l->fill, now) == 1;
-		if (l->filled)
-			return true;
-	}
 	wf_unlock(&l->writing);
+	atomic_thread_fence(memory_order_seq_cst);      /* as in wf_line_write */
+	if (wf_unlikely(atomic_load(&l->wanted)) && l->of)
+		wf_remote_write(&l->trunk->remote, l->of);
+}
+
+/* [trunk.lock] Ours to write to, and nothing is on its way there? Then `writing` is held. */
+WF_HOT static bool line_idle_locked(struct wf_line *l)
+{
+	if (wf_unlikely(!wf_trylock(&l->writing)))
+		return false;
+	if (wf_likely(!atomic_load_explicit(&l->down, memory_order_acquire) && l->of && l->said_at == l->said_n && l->iov_at == l->iovs && !l->filled)) {
+		l->iovs = l->iov_at = 0;
+		return true;
+	}
+	leave_locked(l);
 	return false;
 }
 
-/* [writing] The record that lies flat, sealed where it lies and sent. As write_locked. */
-static int send_flat_locked(struct wf_line *l)
+bool wf_line_take_locked(struct wf_line *l, weft_time now)
+{
+	if (!line_idle_locked(l))
+		return false;
+	l->flat_n = wf_remote_fill_flat(&l->trunk->remote, l->of, l->flat + WF_RECORD_HEAD, FLAT_ROOM, now, &l->flat_heads, &l->more);
+	if (l->flat_n)
+		return true;
+	l->filled = wf_remote_fill(&l->trunk->remote, l->of, &l->fill, now) == 1;
+	if (l->filled)
+		return true;
+	leave_locked(l);
+	return false;
+}
+
+WF_HOT bool wf_line_brisk_locked(struct wf_line *l, const struct wf_brisk *b, weft_time now)
+{
+	if (wf_unlikely(!line_idle_locked(l)))
+		return false;
+	l->flat_n = wf_remote_brisk_flat(&l->trunk->remote, l->of, b, l->flat + WF_RECORD_HEAD, FLAT_ROOM, now, &l->flat_heads, &l->more);
+	if (wf_likely(l->flat_n))
+		return true;
+	leave_locked(l);
+	return false;
+}
+
+/* [writing] The record that lies flat, sealed where it lies and sent. 1: all of it, and there is no more; 0: write_locked goes on; or an error. */
+WF_HOT static int send_flat_locked(struct wf_line *l)
 {
 	long n = wf_sealer_flat(&l->seal, l->flat_n, l->flat_heads, l->flat);
 	ssize_t sent;
 
 	l->flat_n = 0;
-	if (n < 0)
+	if (wf_unlikely(n < 0))
 		return (int)n;
 	l->iov[0] = (struct iovec){ l->flat, (size_t)n };
-	l->iovs = 1;
 	sent = wf_lane_send(l->rail, l->lane, &(struct weft_out){ .piece = l->iov, .pieces = 1 });
-	if (sent == n && !l->more) {
-		l->iovs = 0;
-		return 0;
-	}
+	if (wf_likely(sent == n && !l->more))
+		return 1;
+	l->iovs = 1;
 	if (sent < 0)
 		return (int)sent;
 	l->iov[0] = (struct iovec){ l->flat + sent, (size_t)(n - sent) };
 	l->iov_at = sent == n;
-	return write_locked(l);
+	return 0;
+}
+
+/* [writing] Ours no more: @r as of write_locked. */
+WF_HOT static void write_over(struct wf_line *l, int r)
+{
+	wf_unlock(&l->writing);
+	atomic_thread_fence(memory_order_seq_cst);      /* as in wf_line_write */
+	if (wf_likely(r >= 0 && !atomic_load(&l->wanted)))
+		return;
+	wf_shield();
+	if (r < 0 && r != -EAGAIN)
+		wf_line_end(l);
+	else if (again(l, r))
+		wf_line_write(l);
+	wf_unshield();
+}
+
+WF_HOT bool wf_line_flat_taken(struct wf_line *l)
+{
+	int r;
+
+	if (wf_unlikely(!l->flat_n || !(l->rail->driver->slots.caps & WEFT_DRIVER_UNCANCELLED)))
+		return false;
+	r = send_flat_locked(l);
+	if (wf_unlikely(r == 0))
+		return false;
+	write_over(l, r);
+	return true;
 }
 
 void wf_line_taken(struct wf_line *l)
 {
-	int r;
+	int r = 0;
 
-	if (l->flat_n) {
+	if (l->flat_n)
 		r = send_flat_locked(l);
-	} else {
-		r = seal_filled(l);
-		if (r > 0)
-			r = write_locked(l);
-	}
-	wf_unlock(&l->writing);
-	atomic_thread_fence(memory_order_seq_cst);      /* as in wf_line_write */
-	if (r < 0 && r != -EAGAIN)
-		wf_line_end(l);
-	else if (atomic_load(&l->wanted) && r >= 0)
-		wf_line_write(l);
+	else if (l->filled)
+		r = (r = seal_filled(l)) < 0 ? r : 0;
+	if (r == 0)
+		r = write_locked(l);
+	write_over(l, r);
 }

@@ -60,7 +60,7 @@ static void count_strangers(void)
 }
 
 /* One that spins has looked: is it time to look at the clock? Counted without a read-modify-write: two that spin at once lose a count, no more. */
-static bool timers_turn(bool found)
+WF_HOT static bool timers_turn(bool found)
 {
 	uint32_t n = atomic_load_explicit(&hurried, memory_order_relaxed) + 1;
 	bool turn = n >= (found ? HURRIED : IDLE);
@@ -69,20 +69,14 @@ static bool timers_turn(bool found)
 	return turn;
 }
 
-static int poll(bool spins)
-{
-	weft_time now;
-	int n, r;
+static struct wf_route_ops ops;
 
-	wf_shield();
-	wf_trunks_flush();
-	r = wf_rail_poll(rail, BUDGET, spins ? WEFT_POLL_SPIN : 0);
-	/* Something came that a waiting thread may want to have at once, or it will look again at once: the rest can wait, unless somebody has asked for it. */
-	if (spins && r >= 0 && wf_trunks_next() > 0 && !timers_turn(r > 0)) {
-		wf_unshield();
-		return r;
-	}
-	now = wf_now();
+/* What is due by the clock, behind a look at the rails that found @r. As poll of route.h. */
+static int timers(int r)
+{
+	weft_time now = wf_now();
+	int n;
+
 	wf_trunks_turn(now);
 	n = wf_lines_bury();            /* after it: who ends a line sets the time that it clears */
 	if (now > atomic_load_explicit(&next_look, memory_order_relaxed)) {
@@ -93,8 +87,27 @@ static int poll(bool spins)
 	} else if (n) {
 		count_strangers();
 	}
-	wf_unshield();
 	return n == 0 && r == -EBUSY ? r : n + (r > 0 ? r : 0);
+}
+
+WF_HOT static int poll(bool spins)
+{
+	bool shields = !ops.uncancelled || !spins;
+	int r;
+
+	if (shields)
+		wf_shield();
+	wf_trunks_flush();
+	r = wf_rail_poll(rail, BUDGET, spins ? WEFT_POLL_SPIN : 0);
+	/* Unless something came that a waiting thread may want to have at once, or it will look again at once: then the rest can wait, if nobody has asked for it. */
+	if (!spins || r < 0 || wf_trunks_next() <= 0 || timers_turn(r > 0)) {
+		wf_shield();
+		r = timers(r);
+		wf_unshield();
+	}
+	if (shields)
+		wf_unshield();
+	return r;
 }
 
 static int arm(void)
@@ -162,12 +175,13 @@ int wf_wire_join(const struct wf_wire_self *job, char *ret_at, size_t n)
 	if (r < 0)
 		return r;
 	rail->driver->slots.addr_print(&rail->info.addr, ret_at, n);
-	r = wf_lead_init();
+	r = wf_lead_init(rail->driver->slots.caps & WEFT_DRIVER_EPOLL ? rail->fd : -1);
 	if (r < 0) {
 		wf_rail_close(rail);
 		return r;
 	}
 	ops.fd = rail->fd;
+	ops.uncancelled = rail->driver->slots.caps & WEFT_DRIVER_UNCANCELLED;
 	wf_hosts = &ops;
 	wf_roots.whereabouts = (uintptr_t)wf_whereabouts;
 	wf_trunks_show(&wf_roots);

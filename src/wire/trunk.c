@@ -209,7 +209,7 @@ bool wf_trunk_do(struct wf_trunk *t, struct wf_acts *acts, struct wf_line *line)
 	return told;
 }
 
-bool wf_trunk_news_locked(struct wf_trunk *t)
+WF_HOT bool wf_trunk_news_locked(struct wf_trunk *t)
 {
 	bool news = atomic_load_explicit(&t->wake, memory_order_relaxed) != t->remote.wake;
 
@@ -261,12 +261,30 @@ struct wf_line *wf_trunk_take_locked(struct wf_trunk *t, weft_time now, bool *re
 	return NULL;
 }
 
-void wf_trunk_taken(struct wf_trunk *t, struct wf_line *l, bool news)
+WF_HOT struct wf_line *wf_trunk_brisk_locked(struct wf_trunk *t, const struct wf_brisk *b, uint64_t ticks, bool *ret_news)
 {
-	wf_shield();
-	wf_line_taken(l);
+	struct wf_remote *r = &t->remote;
+	weft_time now = wf_now_at(ticks);
+	struct wf_lane *lane = r->out[WF_STREAM_PLAIN] ? r->out[WF_STREAM_PLAIN]->lane : NULL;
+	struct wf_line *l = lane && !wf_remote_due(r, now) ? t->lines[lane - r->lanes] : NULL;
+
+	if (wf_unlikely(!l) || !wf_line_brisk_locked(l, b, now))
+		return NULL;
+	atomic_fetch_add_explicit(&l->users, 1, memory_order_relaxed);
+	t->held = 0;
+	t->written = ticks;
+	*ret_news = wf_trunk_news_locked(t);
+	return l;
+}
+
+WF_HOT void wf_trunk_taken(struct wf_trunk *t, struct wf_line *l, bool news)
+{
+	if (wf_unlikely(!wf_line_flat_taken(l))) {
+		wf_shield();
+		wf_line_taken(l);
+		wf_unshield();
+	}
 	let_go(l);
-	wf_unshield();
 	if (news)
 		wf_trunks_by(atomic_load_explicit(&t->wake, memory_order_relaxed));
 }
@@ -274,10 +292,8 @@ void wf_trunk_taken(struct wf_trunk *t, struct wf_line *l, bool news)
 /* Who sends many short ones in a row pays one system call for all of them: they wait until there are HELD_MOST bytes or HELD_TIME is over, which the next one finds out, or their
  * sender waits for something (wf_trunks_flush), or HELD_LONG is over, which who watches the rails finds out. One that comes alone does not wait, nor
  * does the first of a row, unless the two rows before were long: then it is likely the first of a third. If it is not, that was HELD_LONG once, and the next one leaves at once. */
-bool wf_trunk_holds(struct wf_trunk *t, size_t len)
+WF_HOT bool wf_trunk_holds(struct wf_trunk *t, size_t len, uint64_t now)
 {
-	uint64_t now = wf_ticks();
-
 	if (now - atomic_load_explicit(&t->sent, memory_order_relaxed) > ROW_GAP * t->tick_us) {
 		bool again = t->rows;
 
@@ -317,7 +333,7 @@ static void write_out(struct wf_trunk *t)
 		wf_trunk_turn(t);
 }
 
-void wf_trunks_flush(void)
+WF_HOT void wf_trunks_flush(void)
 {
 	struct wf_trunk *t;
 
@@ -335,7 +351,7 @@ void wf_trunk_kick(struct wf_trunk *t)
 	wf_trunks_by(0);
 }
 
-weft_time wf_trunks_next(void)
+WF_HOT weft_time wf_trunks_next(void)
 {
 	return atomic_load_explicit(&next, memory_order_relaxed);
 }

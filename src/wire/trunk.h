@@ -137,10 +137,11 @@ bool wf_trunk_news_locked(struct wf_trunk *t);          /* [trunk.lock] when it 
 /* As wf_trunk_turn with fewer locks, where there is one line to write to and nothing else to do: [trunk.lock] that line, or NULL; [no lock] written to. */
 struct wf_line *wf_trunk_take_locked(struct wf_trunk *t, weft_time now, bool *ret_news);
 void wf_trunk_taken(struct wf_trunk *t, struct wf_line *l, bool news);
+struct wf_line *wf_trunk_brisk_locked(struct wf_trunk *t, const struct wf_brisk *b, uint64_t ticks, bool *ret_news);    /* the same, and @b is in it; NULL: nothing happened */
 bool wf_trunk_do(struct wf_trunk *t, struct wf_acts *acts, struct wf_line *line);      /* @line: they came by it. True: the remote may want more done */
 
 weft_time wf_trunks_next(void);                         /* when one of them is to be looked at */
-bool wf_trunk_holds(struct wf_trunk *t, size_t len);    /* [trunk.lock] a short one was sent: it may wait for the next one a little */
+bool wf_trunk_holds(struct wf_trunk *t, size_t len, uint64_t now);     /* [trunk.lock] a short one is sent, @now in ticks: it may wait for the next one a little */
 void wf_trunk_held(struct wf_trunk *t);                 /* [any, no lock] it does: somebody sees to it */
 void wf_trunks_flush(void);                             /* [any, no lock] what waits for company goes */
 void wf_trunks_by(weft_time when);                      /* [any] then at the latest; who sleeps longer is woken */
@@ -157,7 +158,9 @@ int wf_line_call(struct wf_line *l);                    /* its lane is up: begin
 void wf_line_listen(struct wf_line *l);
 void wf_line_write(struct wf_line *l);                  /* [any] */
 bool wf_line_take_locked(struct wf_line *l, weft_time now);     /* [trunk.lock] nobody writes there: its next record is filled, and is for who calls to send: */
-void wf_line_taken(struct wf_line *l);                  /* [no lock] by this */
+bool wf_line_brisk_locked(struct wf_line *l, const struct wf_brisk *b, weft_time now);  /* [trunk.lock] the same with @b in it, if there is nothing else */
+bool wf_line_flat_taken(struct wf_line *l);             /* [no lock] by this, if that is easy */
+void wf_line_taken(struct wf_line *l);                  /* [no lock, shielded] else by this */
 void wf_line_end(struct wf_line *l);                    /* [any] its lane is over or given up; buried later, by who polls */
 void wf_lines_retry(void *cookie);                      /* [polls, no lock] writers found the rail busy: all lines once more */
 int wf_lines_bury(void);                                /* [polls, no lock] how many */
@@ -173,6 +176,7 @@ void wf_watch_asked(struct wf_trunk *t, uint32_t id);
 void wf_watch_look(void);                               /* [polls, no lock] processes that nobody waits for any more need not be probed */
 
 /* arrive.c, arrive_land.c */
+void wf_arrive_row(struct wf_trunk *t, const struct wf_row *row);       /* [reading] short ones */
 void wf_arrive_act(struct wf_trunk *t, struct wf_act *a, struct wf_line *line);
 void wf_arrive_credit_locked(struct wf_trunk *t, uint64_t cost);        /* [trunk.lock] memory for as much is free, if the budget has room */
 

@@ -39,7 +39,7 @@ static struct wf_trunk *foreign_at(uint32_t process)
 	return t;
 }
 
-struct wf_trunk *wf_trunk_at(uint32_t process)
+WF_HOT struct wf_trunk *wf_trunk_at(uint32_t process)
 {
 	return wf_likely(process < PROCESSES) ? atomic_load_explicit(&trunks[process], memory_order_acquire) : foreign_at(process);
 }

@@ -45,7 +45,7 @@ int wf_watch_abroad(weft_id id)
 	return 0;
 }
 
-bool wf_watch_over(struct wf_trunk *t, uint32_t id)
+WF_HOT bool wf_watch_over(struct wf_trunk *t, uint32_t id)
 {
 	bool over;
 

@@ -91,6 +91,10 @@ TEST(a_driver_that_lacks_something_is_refused_with_words)
 	d.caps |= WEFT_DRIVER_LOCAL_MEM;
 	CHECK_EQ(weft_driver_add(&d), -EINVAL);
 	CHECK(strstr(weft_last_error(), "mem"));
+	d = (struct weft_driver)DUMMY("lacking");
+	d.caps |= WEFT_DRIVER_EPOLL;
+	CHECK_EQ(weft_driver_add(&d), -EINVAL);
+	CHECK(strstr(weft_last_error(), "epoll"));
 }
 
 TEST(a_name_is_given_once_and_found_wrapped_too)

@@ -1,21 +1,24 @@
 /* meet.c - short messages of another host come while their receiver waits for them. usage: weft run --hosts A:1,B:1 ... meet ROUNDS
  *
  * Process 0 asks for a group of messages and waits for one of them at once: its only one, the second of two, one that is too long for the memory, and has one behind it that is not, one that comes before or behind a large one;
- * then for the others. At its thread's own port and at the world's, with memory of every length around those that take different ways. At last it receives from a thread of
+ * then for the others. At its thread's own port and at the world's, with memory of every length around those that take different ways. Some wait in vain, or are cancelled while
+ * they wait. At last it receives from a thread of
  * its own process and from process 1 at once: each one's in order. Says "meet: ok" and exits 0.
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <weft/weft.h>
 
 #include "expect.h"
 
-enum { ONE, BACKWARDS, TWO, TOO_LONG, LONGER_FIRST, BEFORE_LARGE, BEHIND_LARGE, ANYBODY, GROUPS, END = GROUPS };
+enum { ONE, BACKWARDS, TWO, TOO_LONG, LONGER_FIRST, BEFORE_LARGE, BEHIND_LARGE, ANYBODY, GROUPS, KEPT = GROUPS, END };
 enum { ASK = 1, FIRST, SECOND, LARGE, NUMBER };
-enum { LONGEST = 4200, LARGE_BYTES = 70000 };
+enum { LONGEST = 4200, LARGE_BYTES = 70000, MANY = 300 };       /* more than are announced to one port */
 
 struct asked {
 	uint32_t group, len;
@@ -60,6 +63,26 @@ static void answer(const struct asked *a)
 		EXPECT(weft_req_wait(&req, SOON, NULL), 0);
 }
 
+/* So many large ones that the last of them, and what follows, are kept here until they are asked for. */
+static void answer_kept(const struct asked *a)
+{
+	struct weft_op op = { .size = sizeof(op), .peer = a->to, .tag = LARGE, .data = bytes, .len = LARGE_BYTES, .flags = WEFT_RENDEZVOUS };
+	struct weft_req *req[MANY + 1];
+
+	for (int i = 0; i <= MANY; i++) {
+		if (i == MANY) {
+			op.tag = FIRST;
+			op.len = a->len;
+			op.flags = 0;
+		}
+		req[i] = NULL;
+		EXPECT(weft_send_post(NULL, &op, &req[i]) < 0, 0);
+	}
+	for (int i = 0; i <= MANY; i++)
+		if (req[i])
+			EXPECT(weft_req_wait(&req[i], SOON, NULL), 0);
+}
+
 static void answer_all(void)
 {
 	struct asked a;
@@ -68,7 +91,10 @@ static void answer_all(void)
 		EXPECT(weft_recv(weft_port_world(), weft_at(0), ASK, &a, sizeof(a), SOON, NULL), 0);
 		if (faults || a.group == END)
 			break;
-		answer(&a);
+		if (a.group == KEPT)
+			answer_kept(&a);
+		else
+			answer(&a);
 	}
 	for (uint64_t i = 0; i < a.len && !faults; i++)
 		EXPECT(weft_send(NULL, a.to, NUMBER, &i, sizeof(i), SOON), 0);
@@ -126,6 +152,68 @@ static void ask(const struct asked *a)
 	}
 }
 
+/* One that gives up gets nothing later, and what comes then is for the next. */
+static void in_vain(void)
+{
+	unsigned char early[8];
+
+	memset(early, 0xee, sizeof(early));
+	EXPECT(weft_recv(NULL, WEFT_ANY, FIRST, early, sizeof(early), weft_in(2 * WEFT_MS), NULL), -ETIMEDOUT);
+	ask(&(struct asked){ .group = ONE, .len = 8, .to = weft_self() });
+	for (size_t i = 0; i < sizeof(early); i++)
+		EXPECT(early[i], 0xee);
+}
+
+static void *wait_for_ever(void *arg)
+{
+	unsigned char room[8];
+
+	(void)arg;
+	weft_recv(NULL, WEFT_ANY, FIRST, room, sizeof(room), WEFT_FOREVER, NULL);
+	return NULL;
+}
+
+/* A thread that is cancelled while it waits at the rails leaves them to others. */
+static void cancelled(void)
+{
+	void *end = NULL;
+	pthread_t thread;
+
+	EXPECT(pthread_create(&thread, NULL, wait_for_ever, NULL), 0);
+	nanosleep(&(struct timespec){ .tv_nsec = 3000000 }, NULL);
+	EXPECT(pthread_cancel(thread), 0);
+	EXPECT(pthread_join(thread, &end), 0);
+	EXPECT(end == PTHREAD_CANCELED, 1);
+	ask(&(struct asked){ .group = TWO, .len = 8, .to = weft_self() });
+}
+
+static _Atomic bool looks;
+
+static void *look(void *arg)
+{
+	(void)arg;
+	while (looks)
+		weft_poll(WEFT_NOW);
+	return NULL;
+}
+
+/* Another thread reads what comes from the other host while we wait for one that its sender keeps behind many. */
+static void kept(void)
+{
+	struct asked a = { .group = KEPT, .len = 8, .to = weft_self() };
+	pthread_t thread;
+
+	looks = true;
+	EXPECT(pthread_create(&thread, NULL, look, NULL), 0);
+	EXPECT(weft_send(weft_port_world(), weft_at(1), ASK, &a, sizeof(a), SOON), 0);
+	bytes[0] = 0;
+	EXPECT(weft_recv(NULL, WEFT_ANY, FIRST, mem, 8, SOON, NULL), 0);
+	for (int i = 0; i < MANY && !faults; i++)
+		EXPECT(weft_recv(NULL, WEFT_ANY, LARGE, mem, LARGE_BYTES, SOON, NULL), 0);
+	looks = false;
+	EXPECT(pthread_join(thread, NULL), 0);
+}
+
 struct neighbour {
 	weft_id to;
 	uint64_t count;
@@ -174,6 +262,11 @@ int main(int argc, char **argv)
 	} else {
 		for (uint32_t i = 0; i < rounds * GROUPS * 2 && !faults; i++)
 			ask(&(struct asked){ .group = i / 2 % GROUPS, .len = lengths[i / (2 * GROUPS) % (sizeof(lengths) / sizeof(lengths[0]))], .to = i % 2 ? weft_self() : 0 });
+		for (int i = 0; i < 5 && !faults; i++) {
+			in_vain();
+			cancelled();
+			kept();
+		}
 		from_both(rounds * 10);
 		printf("meet: %s\n", faults ? "failed" : "ok");
 	}

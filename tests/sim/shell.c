@@ -40,6 +40,17 @@ static uint32_t piece(struct end *e, struct wf_remote *r, const uint8_t **ret, u
 	return (uint32_t)iov[0].iov_len;
 }
 
+/* A record of @n bytes that lies flat. */
+static void fill_with_flat(struct end *e, size_t n)
+{
+	e->is_flat = true;
+	e->fill.nsmall = 1;
+	e->fill.small[0] = (struct iovec){ e->flat, n };
+	e->fill.small_len = (uint32_t)n;
+	e->fill.body_len = 0;
+	e->fill.send = NULL;
+}
+
 /* The next record, by the short way or the other. */
 static bool filled(struct world *w, struct end *e)
 {
@@ -48,14 +59,10 @@ static bool filled(struct world *w, struct end *e)
 	size_t heads;
 	size_t n = sim_random(w, 2) ? wf_remote_fill_flat(r, e->lane, e->flat, sizeof(e->flat), w->now, &heads, &more) : 0;
 
-	e->is_flat = n > 0;
+	e->is_flat = false;
 	if (!n)
 		return wf_remote_fill(r, e->lane, &e->fill, w->now);
-	e->fill.nsmall = 1;
-	e->fill.small[0] = (struct iovec){ e->flat, n };
-	e->fill.small_len = (uint32_t)n;
-	e->fill.body_len = 0;
-	e->fill.send = NULL;
+	fill_with_flat(e, n);
 	return true;
 }
 
@@ -88,6 +95,34 @@ static void write_on(struct world *w, struct end *e)
 		if (!took)
 			break;
 	}
+}
+
+/* Nothing is being written there, and nothing is to be done first? */
+static bool idles(const struct end *e, const struct wf_remote *r, const struct world *w)
+{
+	return e->up && !e->closed && !e->has && !wf_remote_due(r, w->now);
+}
+
+bool shell_brisk(struct proc *p, uint32_t to, const struct wf_brisk *b)
+{
+	struct wf_remote *r = p->remote[to];
+	struct wf_lane *lane = r->out[WF_STREAM_PLAIN] ? r->out[WF_STREAM_PLAIN]->lane : NULL;
+	struct end *e = NULL;
+	size_t heads, n;
+	bool more;
+
+	for (struct wire *wire = p->w->wires; wire && lane; wire = wire->next)
+		for (int i = 0; i < 2; i++)
+			if (wire->end[i].p == p && wire->end[i].other == to && wire->end[i].up && wire->end[i].lane == lane)
+				e = &wire->end[i];
+	n = e && idles(e, r, p->w) ? wf_remote_brisk_flat(r, lane, b, e->flat, sizeof(e->flat), p->w->now, &heads, &more) : 0;
+	if (!n)
+		return false;
+	fill_with_flat(e, n);
+	e->has = true;
+	e->wrote = 0;
+	write_on(p->w, e);
+	return true;
 }
 
 void shell_room(struct world *w, struct end *e)
@@ -333,6 +368,31 @@ static void retry(struct world *w, void *a, uint64_t b)
 	read_on(w, e);
 }
 
+/* By the shortest way: short messages. */
+static bool read_row(struct end *e)
+{
+	struct wf_row row;
+
+	if (e->body_len || !wf_remote_record_row(e->p->remote[e->other], e->lane, e->rx, e->small_len, e->p->w->now, &row))
+		return false;
+	for (const unsigned char *at = row.first; at < row.end;) {
+		struct wf_act a = { .kind = WF_ACT_MSG };
+		struct wf_brisk m;
+
+		if (wf_wire_get_msg(at, &a.msg))
+			sim_fail(e->p->w, "a row has what is no message");
+		at = wf_row_next(at, &m);
+		if (m.to != a.msg.to || m.from != a.msg.from || m.index != a.msg.index || m.tag != a.msg.tag || m.context != a.msg.context || m.payload != a.msg.payload || m.len != a.msg.len)
+			sim_fail(e->p->w, "a row says what its frames do not");
+		a.cost = m.len + WF_COST;
+		row.cost -= a.cost;
+		upper_act(e->p, e->other, e, &a);
+	}
+	if (row.cost)
+		sim_fail(e->p->w, "a row costs what its messages do not");
+	return true;
+}
+
 /* By the short way: the record, with its body if all of that is here. */
 static bool read_briskly(struct end *e, struct wf_acts *acts)
 {
@@ -369,7 +429,7 @@ static bool read_step(struct world *w, struct end *e)
 			return false;
 		do {
 			rc = 0;
-			if (sim_random(w, 2) || !read_briskly(e, &acts))
+			if (sim_random(w, 2) || !(sim_random(w, 2) ? read_row(e) : read_briskly(e, &acts)))
 				rc = wf_remote_record(r, e->lane, e->rx, e->small_len, e->body_len, w->now, &acts);
 			perform(e, &acts);
 		} while (rc == 1);

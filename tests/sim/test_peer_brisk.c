@@ -42,9 +42,24 @@ static void warm(struct wf_remote *r, struct wf_lane *lane[3])
 		;
 }
 
+static struct wf_brisk mail(size_t len)
+{
+	return (struct wf_brisk){ .to = 7, .from = 9, .index = 11, .tag = 0x123456789, .context = len % 2 ? 0x55 : 0, .payload = some_bytes(), .len = len };
+}
+
 static bool brisk(struct wf_remote *r, size_t len)
 {
-	return wf_remote_brisk(r, &(struct wf_brisk){ .to = 7, .from = 9, .index = 11, .tag = 0x123456789, .context = len % 2 ? 0x55 : 0, .payload = some_bytes(), .len = len });
+	struct wf_brisk b = mail(len);
+
+	return wf_remote_brisk(r, &b);
+}
+
+/* And in a record at once. */
+static size_t brisk_flat(struct wf_remote *r, struct wf_lane *lane, size_t len, unsigned char *to, size_t room, size_t *ret_heads, bool *ret_more)
+{
+	struct wf_brisk b = mail(len);
+
+	return wf_remote_brisk_flat(r, lane, &b, to, room, WEFT_S, ret_heads, ret_more);
 }
 
 static int plain(struct wf_remote *r, size_t len)
@@ -54,32 +69,49 @@ static int plain(struct wf_remote *r, size_t len)
 	return wf_remote_send(r, &s, WEFT_S);
 }
 
+/* Two that have done the same. */
+static void alike(const struct wf_remote *a, const struct wf_lane *la, const struct wf_remote *b, const struct wf_lane *lb)
+{
+	const struct wf_out *x = a->out[WF_STREAM_PLAIN], *y = b->out[WF_STREAM_PLAIN];
+
+	CHECK(a->used == b->used && a->unacked == b->unacked && a->wake == b->wake && a->busy_since == b->busy_since && a->now == b->now && a->write_due == b->write_due);
+	CHECK(x->rt.sent == y->rt.sent && x->rt.tail == y->rt.tail && x->rt.acked == y->rt.acked && x->rt.size == y->rt.size && x->used == y->used);
+	CHECK(la->ready == lb->ready && la->active == lb->active && la->acks == lb->acks && la->ack_at == lb->ack_at && la->since == lb->since);
+	CHECK_EQ(memcmp(a->last_to, b->last_to, sizeof(a->last_to)), 0);
+	for (uint64_t at = x->rt.acked; at < x->rt.tail && x->rt.size; at += 8)
+		CHECK_EQ(memcmp(wf_retain_head(&x->rt, at), wf_retain_head(&y->rt, at), 8), 0);
+}
+
 TEST(a_short_message_has_the_same_bytes_by_either_way)
 {
 	for (size_t len = 0; len <= LONGEST; len++) {
-		unsigned char a[ROOM], b[ROOM], c[ROOM];
-		struct wf_lane *la[3], *lb[3], *lc[3];
-		struct wf_remote ra, rb, rc;
-		size_t na, nb, nc;
-		bool more;
-		size_t heads;
+		unsigned char a[ROOM], b[ROOM], c[ROOM], d[ROOM];
+		struct wf_lane *la[3], *lb[3], *lc[3], *ld[3];
+		struct wf_remote ra, rb, rc, rd;
+		size_t na, nb, nc, nd;
+		bool more, most;
+		size_t heads, high;
 
 		warm(&ra, la);
 		warm(&rb, lb);
 		warm(&rc, lc);
+		warm(&rd, ld);
 		CHECK_EQ(plain(&ra, len), WEFT_DONE);
 		CHECK(brisk(&rb, len));
 		CHECK_EQ(plain(&rc, len), WEFT_DONE);
 		na = general(&ra, la[1], a);
 		nb = general(&rb, lb[1], b);
 		nc = wf_remote_fill_flat(&rc, lc[1], c, sizeof(c), WEFT_S, &heads, &more);
-		CHECK(na == nb && na == nc && !more);
-		CHECK(memcmp(a, b, na) == 0 && memcmp(a, c, na) == 0);
+		nd = brisk_flat(&rd, ld[1], len, d, sizeof(d), &high, &most);
+		CHECK(na == nb && na == nc && !more && na == nd && !most && high == heads);
+		CHECK(memcmp(a, b, na) == 0 && memcmp(a, c, na) == 0 && memcmp(a, d, na) == 0);
+		alike(&rc, lc[1], &rd, ld[1]);
 		CHECK(ra.used == rb.used && ra.unacked == rb.unacked && ra.out[WF_STREAM_PLAIN]->rt.sent == rc.out[WF_STREAM_PLAIN]->rt.sent);
 		CHECK_EQ(wf_remote_fill_flat(&rc, lc[1], c, sizeof(c), WEFT_S, &heads, &more), 0);
 		wf_remote_fini(&ra);
 		wf_remote_fini(&rb);
 		wf_remote_fini(&rc);
+		wf_remote_fini(&rd);
 	}
 }
 
@@ -95,17 +127,18 @@ static void acknowledge(struct wf_remote *r, struct wf_lane *lane)
 /* The ring that keeps them is gone round several times, and ends within messages, behind their heads and in the middle of them. */
 TEST(a_short_message_has_the_same_bytes_round_the_end_of_the_ring)
 {
-	static unsigned char a[ROOM], b[ROOM], c[ROOM];
-	struct wf_lane *la[3], *lb[3], *lc[3];
-	struct wf_remote ra, rb, rc;
-	uint64_t rounds = 0;
+	static unsigned char a[ROOM], b[ROOM], c[ROOM], d[ROOM];
+	struct wf_lane *la[3], *lb[3], *lc[3], *ld[3];
+	struct wf_remote ra, rb, rc, rd;
+	uint64_t rounds = 0, refused = 0;
 
 	warm(&ra, la);
 	warm(&rb, lb);
 	warm(&rc, lc);
-	ra.limit = rb.limit = rc.limit = UINT64_MAX / 2;        /* credit for all */
+	warm(&rd, ld);
+	ra.limit = rb.limit = rc.limit = rd.limit = UINT64_MAX / 2;     /* credit for all */
 	for (size_t i = 0; i < 4096; i++) {
-		size_t len = i * 13 % (LONGEST + 1), na, nb, nc, heads = 0, head;
+		size_t len = i * 13 % (LONGEST + 1), na, nb, nc, nd, heads = 0, high = 0, head;
 		uint32_t size = ra.out[WF_STREAM_PLAIN]->rt.size;
 		bool more;
 
@@ -116,19 +149,29 @@ TEST(a_short_message_has_the_same_bytes_round_the_end_of_the_ring)
 		na = general(&ra, la[1], a);
 		nb = general(&rb, lb[1], b);
 		nc = wf_remote_fill_flat(&rc, lc[1], c, sizeof(c), WEFT_S, &heads, &more);
-		CHECK(na == nb && na == nc && !more);
-		CHECK(memcmp(a, b, na) == 0 && memcmp(a, c, na) == 0);
+		nd = brisk_flat(&rd, ld[1], len, d, sizeof(d), &high, &more);
+		if (!nd) {              /* it goes round the end */
+			refused++;
+			CHECK(brisk(&rd, len));
+			nd = wf_remote_fill_flat(&rd, ld[1], d, sizeof(d), WEFT_S, &high, &more);
+		}
+		CHECK(na == nb && na == nc && na == nd && heads == high && !more);
+		CHECK(memcmp(a, b, na) == 0 && memcmp(a, c, na) == 0 && memcmp(a, d, na) == 0);
+		alike(&rc, lc[1], &rd, ld[1]);
 		head = nc - WF_WIRE_PAD(len);
 		CHECK(heads == nc || (heads == head && len >= 128));
 		CHECK(heads < nc || len < 512);
 		acknowledge(&ra, la[1]);
 		acknowledge(&rb, lb[1]);
 		acknowledge(&rc, lc[1]);
+		acknowledge(&rd, ld[1]);
 	}
 	CHECK(rounds > 20);
+	CHECK(refused > 20 && refused < 2 * rounds);
 	wf_remote_fini(&ra);
 	wf_remote_fini(&rb);
 	wf_remote_fini(&rc);
+	wf_remote_fini(&rd);
 }
 
 TEST(what_is_in_the_way_is_left_to_the_general_way)
@@ -174,6 +217,90 @@ static uint32_t record(const struct wf_remote *r, unsigned char *to, int n)
 	return len;
 }
 
+/* What is in the way of a record of its own, one thing after the other; each is put back. */
+TEST(what_else_waits_goes_first)
+{
+	static unsigned char bytes[ROOM];
+	struct wf_rsend other = { .len = 1 };
+	struct wf_lane *lane[3], *l;
+	struct wf_remote r, before;
+	struct wf_out *out, kept, control;
+	size_t heads;
+	bool more;
+
+#define IN_THE_WAY(set, back) do { \
+	set; \
+	before = r; \
+	kept = *out; \
+	CHECK_EQ(brisk_flat(&r, l, 8, bytes, sizeof(bytes), &heads, &more), 0); \
+	CHECK(memcmp(&before, &r, sizeof(r)) == 0 && memcmp(&kept, out, sizeof(kept)) == 0); \
+	back; \
+} while (0)
+	warm(&r, lane);
+	l = lane[1];
+	out = r.out[WF_STREAM_PLAIN];
+	IN_THE_WAY(l->ready = 1, l->ready = 0);
+	IN_THE_WAY(l->resumes = 1, l->resumes = 0);
+	IN_THE_WAY(l->moves = 1, l->moves = 0);
+	IN_THE_WAY(l->active = true, l->active = false);
+	IN_THE_WAY(l->closing = true, l->closing = false);
+	IN_THE_WAY(l->up = false, l->up = true);
+	IN_THE_WAY(l->pong_due = true, l->pong_due = false);
+	IN_THE_WAY(l->ping_due = true, l->ping_due = false);
+	IN_THE_WAY(l->chunk_got++, l->chunk_got--);
+	IN_THE_WAY(r.lead = &other, r.lead = NULL);
+	control = (struct wf_out){ .lane = l };
+	r.out[0] = &control;
+	IN_THE_WAY(r.done = 5, r.done = 0);     /* ENDED is to leave there itself */
+	control.lane = lane[0];
+	r.done = 5;
+	CHECK(brisk_flat(&r, l, 8, bytes, sizeof(bytes), &heads, &more) == 64 && bytes[0] == WF_WIRE_DONE && bytes[16] == WF_WIRE_STREAM && !r.done);
+	r.out[0] = NULL;
+	IN_THE_WAY(r.ndests = 1, r.ndests = 0);
+	IN_THE_WAY(r.ninvites = 1, r.ninvites = 0);
+	IN_THE_WAY(r.closing = true, r.closing = false);
+	IN_THE_WAY(out->waits = true, out->waits = false);
+	IN_THE_WAY(out->lane = lane[0], out->lane = l);
+	IN_THE_WAY(out->body = &other.node, out->body = &out->bodies);
+	IN_THE_WAY(r.used = r.limit, r.used = 0);
+	CHECK_EQ(brisk_flat(&r, l, 8, bytes, 72, &heads, &more), 0);    /* no room for what may come with it */
+	CHECK(brisk_flat(&r, l, 8, bytes, 80, &heads, &more) > 0);
+	wf_remote_fini(&r);
+#undef IN_THE_WAY
+}
+
+/* They would be a fourth of every record of a talk by short messages. */
+TEST(acknowledgements_of_little_ride_along_when_they_are_owed_for_a_while)
+{
+	static unsigned char bytes[ROOM];
+	struct wf_brisk b = mail(8);
+	struct wf_lane *lane[3];
+	struct wf_remote r;
+	struct wf_row row;
+	uint32_t len;
+	size_t heads;
+	bool more;
+
+	warm(&r, lane);
+	for (int i = 0; i < 4; i++) {
+		weft_time came = (2 + i) * WEFT_S, left = came + (i == 1 ? 3 * WEFT_MS / 2 : WEFT_MS / 2);
+
+		len = record(&r, bytes, 1);
+		CHECK(wf_remote_record_row(&r, lane[1], bytes, len, came, &row));
+		CHECK(lane[1]->acks && lane[1]->ack_at > left);
+		lane[1]->bodies = i == 2;               /* its sender keeps much for it */
+		lane[1]->ack_now = i == 3;
+		CHECK(wf_remote_brisk_flat(&r, lane[1], &b, bytes, sizeof(bytes), left, &heads, &more) > 0);
+		CHECK_EQ(bytes[0], i ? WF_WIRE_ACK : WF_WIRE_STREAM);
+		CHECK_EQ(!lane[1]->acks, i > 0);
+		CHECK_EQ(!lane[1]->ack_at, i > 0);
+		acknowledge(&r, lane[1]);
+		lane[1]->acks = 0;              /* as if they had gone */
+		lane[1]->ack_at = 0;
+	}
+	wf_remote_fini(&r);
+}
+
 static void same(const struct wf_remote *a, const struct wf_acts *aa, const struct wf_remote *b, const struct wf_acts *ab)
 {
 	CHECK_EQ(aa->n, ab->n);
@@ -190,13 +317,32 @@ static void same(const struct wf_remote *a, const struct wf_acts *aa, const stru
 	CHECK(a->unacked == b->unacked && a->out[WF_STREAM_PLAIN]->rt.acked == b->out[WF_STREAM_PLAIN]->rt.acked && a->wake == b->wake);
 }
 
+/* A row's messages, as acts. */
+static void row_acts(const struct wf_row *row, struct wf_acts *ret_acts)
+{
+	uint64_t cost = 0;
+
+	ret_acts->n = 0;
+	for (const unsigned char *p = row->first, *next; p < row->end && ret_acts->n < WF_ACTS; p = next) {
+		struct wf_act *a = &ret_acts->a[ret_acts->n++];
+		struct wf_brisk m;
+
+		next = wf_row_next(p, &m);
+		*a = (struct wf_act){ .kind = WF_ACT_MSG, .msg = { .to = m.to, .from = m.from, .index = m.index, .tag = m.tag, .context = m.context, .flags = p[1],
+								   .payload = m.payload, .len = m.len }, .cost = m.len + WF_COST };
+		cost += a->cost;
+	}
+	CHECK_EQ(cost, row->cost);
+}
+
 /* One record to two remotes that are alike, to one by the short way if that takes it. True: it did. */
 static bool both(const unsigned char *bytes, uint32_t len)
 {
 	struct wf_acts aa = { 0 }, ab = { 0 };
 	struct wf_lane *la[3], *lb[3];
 	struct wf_remote a, b;
-	bool taken;
+	struct wf_row row;
+	bool taken, a_row;
 	int rc;
 
 	warm(&a, la);
@@ -208,6 +354,19 @@ static bool both(const unsigned char *bytes, uint32_t len)
 	else
 		CHECK_EQ(wf_remote_record(&b, lb[1], bytes, len, 0, 2 * WEFT_S, &ab), rc);
 	same(&a, &aa, &b, &ab);
+	wf_remote_fini(&b);
+	warm(&b, lb);
+	a_row = wf_remote_record_row(&b, lb[1], bytes, len, 2 * WEFT_S, &row);
+	CHECK(a_row || !taken);
+	if (a_row && taken) {
+		row_acts(&row, &ab);
+		same(&a, &aa, &b, &ab);
+	}
+	if (!a_row) {
+		ab.n = 0;
+		CHECK_EQ(wf_remote_record(&b, lb[1], bytes, len, 0, 2 * WEFT_S, &ab), rc);
+		same(&a, &aa, &b, &ab);
+	}
 	wf_remote_fini(&a);
 	wf_remote_fini(&b);
 	return taken;

@@ -120,6 +120,36 @@ TEST(the_end_of_another_message_is_company_enough)
 	rig_free(w);
 }
 
+/* Two at once, and when both have come a short answer. */
+static void window(struct world *w)
+{
+	struct post *there[2] = { rig_post(w), rig_post(w) }, *here = upper_post(&w->proc[1], 1, -1, -1, 1 << 20);
+	struct mail *m[2] = { rig_send(w, LONG, 0), rig_send(w, LONG, 0) };
+
+	run_until(w, &there[0]->over);
+	run_until(w, &there[1]->over);
+	upper_send(&w->proc[2], 1, 1, 1, 8, 0, 0, 0);
+	rig_run(w, 100);
+	for (int i = 0; i < 2; i++)
+		CHECK(there[i]->over && !there[i]->err && m[i]->ended && !m[i]->err);
+	CHECK(here->over && !here->err);
+}
+
+TEST(of_several_at_once_the_last_counts_and_a_short_answer_is_one)
+{
+	struct world *w = rig_new((struct sim_conf){ 0 });
+
+	window(w);
+	window(w);
+	CHECK(receiver(w)->done_habit == 2 && !receiver(w)->counted_done);
+	for (uint32_t i = 1; i <= 8; i++) {     /* by each of the ways that a short one may go */
+		window(w);
+		CHECK_EQ(receiver(w)->counted_done, i);
+		CHECK(!receiver(w)->done && !receiver(w)->done_misses);
+	}
+	rig_free(w);
+}
+
 /* Lanes break around the moment: the end is told in any case, and once (upper.c). */
 TEST(a_lane_that_breaks_loses_no_end)
 {

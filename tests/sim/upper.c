@@ -648,14 +648,22 @@ void upper_act(struct proc *p, uint32_t other, struct end *e, const struct wf_ac
 /* ---- what the program does ---- */
 
 /* By the short way, which knows short messages of one kind. */
-static bool sent_briskly(struct wf_remote *r, const struct mail *m, struct world *w)
+static bool sent_briskly(struct proc *p, uint32_t to, const struct mail *m, struct world *w)
 {
 	const struct wf_rsend *s = &m->s;
 	struct wf_brisk b = { .to = s->to, .from = s->from, .index = s->index, .tag = s->tag, .context = s->context, .payload = m->mem, .len = s->len };
 
 	if (s->prio || s->head_len || s->flags & ~WF_SEND_NOW || s->len > WF_INLINE_MOST)
 		return false;
-	return sim_random(w, 4) && wf_remote_brisk(r, &b);
+	switch (sim_random(w, 4)) {
+	case 0:
+		return false;
+	case 1:
+	case 2:
+		if (shell_brisk(p, to, &b))
+			return true;
+	}
+	return wf_remote_brisk(p->remote[to], &b);
 }
 
 struct mail *upper_send(struct proc *p, uint32_t port, uint32_t to, uint32_t to_port, uint64_t len, int flags, int prio, uint32_t class)
@@ -683,7 +691,7 @@ struct mail *upper_send(struct proc *p, uint32_t port, uint32_t to, uint32_t to_
 		w->channel[p->number][port][to][to_port][prio + 4] = m;
 	*last = m;
 	m->accepted = true;
-	rc = sent_briskly(p->remote[to], m, w) ? WEFT_DONE : wf_remote_send(p->remote[to], &m->s, w->now);
+	rc = sent_briskly(p, to, m, w) ? WEFT_DONE : wf_remote_send(p->remote[to], &m->s, w->now);
 	sim_note(w, 0x50000 + (uint64_t)(rc + 1000));
 	if (!rc && p->remote[to]->err)
 		sim_fail(w, "a send was accepted after the session's end");

@@ -95,17 +95,22 @@ static void *sender_main(void *arg)
 
 	while (i < per_sender) {
 		uint16_t who = (uint16_t)atomic_load(&incarnation);
-		struct sent s = { .sender = me, .who = who, .number = i };
-		struct wf_cell *c;
-		uint32_t pos;
+		uint64_t left = per_sender - i, most = 1 + test_random(&random) % (2 * WF_CELLS_SMALL);
+		struct wf_claim_row row;
 
-		switch (wf_ring_claim(&m.ring, who, 0, &pos, &c)) {
+		if (test_random(&random) % 2)
+			most = 1;               /* as most do */
+		switch (wf_ring_claim_row(&m.ring, who, 0, (uint32_t)(most < left ? most : left), &row)) {
 		case WF_CLAIMED:
-			if (test_random(&random) % 64 == 0)
-				sched_yield();  /* claimed and not published */
-			fill(c, &s);
-			wf_ring_publish(c, pos);
-			i++;
+			for (uint32_t k = 0; k < row.n; k++, i++) {
+				struct sent s = { .sender = me, .who = who, .number = i };
+				struct wf_cell *c = &row.cells[(row.pos + k) & row.mask];
+
+				if (test_random(&random) % 64 == 0)
+					sched_yield();  /* claimed and not published */
+				fill(c, &s);
+				wf_ring_publish(c, row.pos + k);
+			}
 			break;
 		case WF_CLAIM_FULL:
 			atomic_fetch_add(&fulls, 1);

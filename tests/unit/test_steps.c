@@ -31,6 +31,32 @@ static void ring_begin(void)
 	full_times = read_count = 0;
 }
 
+/* Up to @most at once: how many. */
+static uint32_t ring_send_row(int me, uint32_t number, uint32_t most)
+{
+	struct wf_claim_row row;
+
+	for (;;) {
+		enum wf_claim claim = wf_ring_claim_row(&m.ring, 7, 0, most, &row);
+
+		if (claim == WF_CLAIMED)
+			break;
+		MUST_EQ(claim, WF_CLAIM_FULL);
+		full_times++;
+		wf_relax();
+	}
+	MUST(row.n && row.n <= most);
+	for (uint32_t i = 0; i < row.n; i++) {
+		struct wf_cell *c = &row.cells[(row.pos + i) & row.mask];
+
+		wf_step("fill");
+		c->src = (uint64_t)me;
+		c->tag = number + i;
+		wf_ring_publish(c, row.pos + i);
+	}
+	return row.n;
+}
+
 static void ring_send(int me, uint32_t number)
 {
 	struct wf_cell *c;
@@ -95,6 +121,22 @@ static void ring_end(void)
 TEST(a_ring_delivers_everything_in_each_senders_order_whoever_goes_on)
 {
 	steps_many(test_scaled(1000), 1 + RING_SENDERS, ring_begin, ring_body, ring_end);
+}
+
+/* One sends rows, of 5 at most and as many as there is room for; the other sends one by one. */
+static void ring_row_body(int me)
+{
+	if (me != 1) {
+		ring_body(me);
+		return;
+	}
+	for (uint32_t i = 0; i < RING_EACH;)
+		i += ring_send_row(me, i, RING_EACH - i < 5 ? RING_EACH - i : 5);
+}
+
+TEST(rows_of_cells_are_delivered_in_order_too)
+{
+	steps_many(test_scaled(1000), 1 + RING_SENDERS, ring_begin, ring_row_body, ring_end);
 }
 
 TEST(the_same_seed_takes_the_same_steps)

@@ -28,7 +28,7 @@ int wf_tcp_poller_is_me(struct tcp_rail *rail)
 	return atomic_load_explicit(&rail->poller, memory_order_relaxed) == &myself;
 }
 
-void wf_tcp_poller_set(struct tcp_rail *rail, bool here)
+WF_HOT void wf_tcp_poller_set(struct tcp_rail *rail, bool here)
 {
 	atomic_store_explicit(&rail->poller, here ? &myself : NULL, memory_order_relaxed);
 }

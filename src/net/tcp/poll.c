@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/shield.h"
 #include "net/tcp/tcp.h"
 
 #define BYTES ((size_t)512 << 10)       /* of one lane, before others are looked at */
@@ -208,10 +209,14 @@ static int sweep(struct tcp_rail *rail, int budget, bool *ret_others)
 {
 	struct epoll_event ev[TCP_EVENTS];
 	struct tcp_ref ref, hot = rail->hot;
-	int n = 0, k = epoll_wait(rail->epoll, ev, budget < TCP_EVENTS ? budget : TCP_EVENTS, 0);
+	int n = 0, k;
 
+	wf_shield();
+	k = epoll_wait(rail->epoll, ev, budget < TCP_EVENTS ? budget : TCP_EVENTS, 0);
 	for (int i = 0; i < k; i++) {
-		if (ev[i].data.u64 == EVENT_LISTENER) {
+		if (wf_unlikely(ev[i].data.u64 == WEFT_EVENT_CORE)) {
+			continue;
+		} else if (ev[i].data.u64 == EVENT_LISTENER) {
 			n += wf_tcp_accept(rail);
 		} else if (ev[i].data.u64 == EVENT_TIMER) {
 			n += expire(rail);
@@ -224,11 +229,14 @@ static int sweep(struct tcp_rail *rail, int budget, bool *ret_others)
 			*ret_others |= done && ref.lane != hot.lane;
 		}
 	}
-	return k < 0 && errno != EINTR ? -errno : n;
+	if (k < 0 && errno != EINTR)
+		n = -errno;
+	wf_unshield();
+	return n;
 }
 
 /* Inside the hot lane. */
-static void look(struct tcp_rail *rail, int *events, bool spins)
+WF_HOT static void look(struct tcp_rail *rail, int *events, bool spins)
 {
 	int before = *events;
 
@@ -236,7 +244,7 @@ static void look(struct tcp_rail *rail, int *events, bool spins)
 		wf_tcp_unwatch(rail->hot.lane);
 }
 
-int wf_tcp_poll(void *state, int budget, unsigned flags)
+WF_HOT int wf_tcp_poll(void *state, int budget, unsigned flags)
 {
 	struct tcp_rail *rail = state;
 	bool others = false;

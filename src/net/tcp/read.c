@@ -15,6 +15,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/shield.h"
 #include "net/tcp/tcp.h"
 
 bool wf_tcp_same(struct tcp_ref ref)
@@ -28,10 +29,12 @@ bool wf_tcp_fail(struct tcp_ref ref, int err)
 	struct tcp_lane *lane = ref.lane;
 	int broken = atomic_load_explicit(&lane->broken, memory_order_relaxed);         /* a hint: the words for an end that send met first */
 
+	wf_shield();
 	wf_tcp_lane_settle(lane);
 	atomic_store_explicit(&lane->state, TCP_DEAD, memory_order_relaxed);            /* relaxed: a send that misses it fails by itself */
 	epoll_ctl(lane->rail->epoll, EPOLL_CTL_DEL, lane->fd, NULL);
 	lane->rail->up->down(lane->cookie, err == 0 && broken ? broken : err);
+	wf_unshield();
 	return false;
 }
 
@@ -148,6 +151,14 @@ static int need_begin(struct tcp_lane *lane, const struct weft_need *need)
 	return lane->want > TCP_HOLD ? -EMSGSIZE : 0;
 }
 
+/* The same where there are no pieces, as mostly. */
+static int need_none(struct tcp_lane *lane, const struct weft_need *need)
+{
+	lane->want = need->want;
+	lane->later = need->later;
+	return wf_unlikely(lane->want > TCP_HOLD) ? -EMSGSIZE : 0;
+}
+
 /* @n more bytes are in the need's pieces. */
 static void need_advance(struct tcp_lane *lane, size_t n)
 {
@@ -202,7 +213,7 @@ static int need_end(struct tcp_ref ref)
 }
 
 /* @len bytes at @p, those left last time first, go to needs and to take(). Answers as need_end. */
-static int feed(struct tcp_ref ref, unsigned char *p, size_t len, int *events)
+WF_HOT static int feed(struct tcp_ref ref, unsigned char *p, size_t len, int *events)
 {
 	struct tcp_lane *lane = ref.lane;
 	struct weft_need need;
@@ -211,7 +222,7 @@ static int feed(struct tcp_ref ref, unsigned char *p, size_t len, int *events)
 	int r;
 
 	while (len && (lane->need.pieces || (again && len >= lane->want))) {
-		if (lane->need.pieces) {
+		if (wf_unlikely(lane->need.pieces)) {
 			size_t n = need_copy(lane, p, len);
 
 			p += n;
@@ -231,8 +242,16 @@ static int feed(struct tcp_ref ref, unsigned char *p, size_t len, int *events)
 		took = lane->rail->up->take(lane->cookie, p, len, &need);
 		if (!wf_tcp_same(ref))
 			return 1;
-		r = took < 0 ? (int)took : (size_t)took > len ? -EINVAL : need_begin(lane, &need);
-		if (r < 0)
+		/* As mostly: all is taken, and there is nothing to remember. */
+		if (wf_likely((size_t)took == len && !(need.pieces | need.later | need.want) && !lane->block)) {
+			lane->want = lane->rest = 0;
+			lane->later = false;
+			if (len > TCP_SMALL)
+				lane->large = lane->huge = false;
+			return 0;
+		}
+		r = took < 0 ? (int)took : (size_t)took > len ? -EINVAL : need.pieces ? need_begin(lane, &need) : need_none(lane, &need);
+		if (wf_unlikely(r < 0))
 			return r;
 		if (!need.pieces && (size_t)took > TCP_SMALL)
 			lane->large = lane->huge = false;
@@ -246,7 +265,7 @@ static int feed(struct tcp_ref ref, unsigned char *p, size_t len, int *events)
 }
 
 /* One system call. Bytes read, with those of the need accounted for in @ret_rest: what lies at @ret_base in all. 0: the end; -E. */
-static ssize_t read_once(struct tcp_lane *lane, unsigned char **ret_base, size_t *ret_rest, bool *ret_full)
+WF_HOT static ssize_t read_once(struct tcp_lane *lane, unsigned char **ret_base, size_t *ret_rest, bool *ret_full)
 {
 	struct iovec iov[WEFT_NEED_PIECES + 1];
 	size_t room, open = 0;
@@ -293,7 +312,7 @@ static int obey_drop(struct tcp_ref ref)
 	return need_end(ref);
 }
 
-bool wf_tcp_read(struct tcp_ref ref, size_t budget, int *ret_events)
+WF_HOT bool wf_tcp_read(struct tcp_ref ref, size_t budget, int *ret_events)
 {
 	struct tcp_lane *lane = ref.lane;
 	bool full = true;

@@ -9,7 +9,7 @@
 
 #include "net/tcp/tcp.h"
 
-ssize_t wf_tcp_send(void *state, const struct weft_out *out)
+WF_HOT ssize_t wf_tcp_send(void *state, const struct weft_out *out)
 {
 	struct tcp_lane *lane = state;
 	int how = atomic_load_explicit(&lane->state, memory_order_acquire), flags = MSG_NOSIGNAL | MSG_DONTWAIT, err;

@@ -305,7 +305,7 @@ struct wf_wrap *wf_wrap_new(const struct wf_driver *inner, const char *name, siz
 		.abi = WEFT_DRIVER_ABI,
 		.size = sizeof(struct weft_driver),
 		.name = name,
-		.caps = in->caps,
+		.caps = in->caps & ~(uint32_t)WEFT_DRIVER_UNCANCELLED,          /* they write what they see */
 		.probe = probe,
 		.rail_open = rail_open,
 		.rail_close = rail_close,
