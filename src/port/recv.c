@@ -21,7 +21,7 @@
 #include "port/wait.h"
 
 /* What is there now: 1 taken, 0 nothing, or an error. */
-WF_HOT static int take(struct weft_port *p, const void *want, const struct wf_target *t)
+static int take(struct weft_port *p, const void *want, const struct wf_target *t)
 {
 	struct wf_work work = { NULL };
 	struct weft_req *send;
@@ -82,7 +82,7 @@ static int recv_posted(struct weft_port *p, const void *want, const struct wf_ta
 }
 
 /* A look at the rails: true: something came by them. x->came: what is expected, too. */
-WF_HOT static bool look_abroad(struct wf_expect *x)
+static bool look_abroad(struct wf_expect *x)
 {
 	bool came;
 
@@ -93,7 +93,7 @@ WF_HOT static bool look_abroad(struct wf_expect *x)
 }
 
 /* Looks for the message for as long as it spins, without posting. 1: taken; 0: to be posted, or too late for that; or an error. */
-WF_HOT static int look_for(struct weft_port *p, const void *want, const struct wf_target *t, weft_time until, bool *ret_lived)
+static int look_for(struct weft_port *p, const void *want, const struct wf_target *t, weft_time until, bool *ret_lived)
 {
 	bool plain = !t->flags && !t->head_out && !p->proto && t->mem->kind == WF_MEM_PLAIN && wf_port_mine(p);
 	struct wf_expect x = { .at = p, .data = t->mem->plain, .room = t->mem->len, .st = t->st };
@@ -236,7 +236,7 @@ static int sleep_for(struct weft_port *p, const struct wf_head *want, const stru
 	return r == -EINTR ? 0 : r;
 }
 
-WF_HOT static int recv_wait(struct weft_port *p, const void *want, const struct wf_target *t, weft_time until)
+static int recv_wait(struct weft_port *p, const void *want, const struct wf_target *t, weft_time until)
 {
 	bool lived;
 	int r;
@@ -415,7 +415,7 @@ static inline __attribute__((always_inline)) bool recv_hot(struct weft_port *p, 
 	return taken;
 }
 
-static __attribute__((noinline)) WF_HOT int recv_slow(struct weft_port *at, weft_id from, struct wf_head want, void *data, size_t cap, weft_time until,
+WF_SLOW static int recv_slow(struct weft_port *at, weft_id from, struct wf_head want, void *data, size_t cap, weft_time until,
 			     struct weft_status *ret_st)
 {
 	unsigned char pattern[WEFT_MATCH_HEAD_MAX];
@@ -465,7 +465,7 @@ static __attribute__((noinline)) int recv_there(struct weft_port *at, weft_id fr
 	return recv_at(at, false, from, tag, data, cap, until, ret_st);
 }
 
-WF_HOT int weft_recv(struct weft_port *at, weft_id from, uint64_t tag, void *data, size_t cap, weft_time until,
+int weft_recv(struct weft_port *at, weft_id from, uint64_t tag, void *data, size_t cap, weft_time until,
 	      struct weft_status *ret_st)
 {
 	if (at && at != wf_self.port)

@@ -151,15 +151,54 @@ static inline uint32_t wf_tail_mask(uint64_t t)
 	return t & WF_TAIL_BIG ? WF_CELLS_BIG - 1 : WF_CELLS_SMALL - 1;
 }
 
+/* [any] Takes a position in @r for a message to its incarnation @who. With a flag set that is not in @allow:
+ * WF_CLAIM_FLAGS. *ret_pos and *ret_cell are set when claimed: fill the cell, then publish. */
+static inline enum wf_claim wf_ring_claim(struct wf_ring *r, uint16_t who, uint64_t allow, uint32_t *ret_pos,
+					  struct wf_cell **ret_cell)
+{
+	/* relaxed: the CAS decides whether it was true; R3 is by dependency. */
+	uint64_t t = atomic_load_explicit(&r->tail, WF_DEPENDS);
+
+	for (;;) {
+		uint32_t pos = (uint32_t)t, mask = wf_tail_mask(t);
+		struct wf_cell *cells;
+
+		if (wf_unlikely(WF_TAIL_INCARNATION(t) != who))
+			return WF_CLAIM_OTHER;
+		if (wf_unlikely(t & WF_TAIL_FLAGS & ~allow))
+			return WF_CLAIM_FLAGS;
+		if (wf_unlikely(pos - atomic_load_explicit(&r->seen, WF_DEPENDS) > mask)) {             /* R2 */
+			uint32_t head = (uint32_t)atomic_load_explicit(&r->head, memory_order_acquire); /* R2 */
+
+			atomic_store_explicit(&r->seen, head, memory_order_release);                    /* R2 */
+			if (wf_unlikely((int32_t)(pos - head) < 0)) {   /* the tail we know is older than that head */
+				t = atomic_load_explicit(&r->tail, WF_DEPENDS);
+				continue;
+			}
+			if (pos - head > mask)
+				return WF_CLAIM_FULL;
+		}
+		cells = atomic_load_explicit(&r->cells[(t >> 48) & 1], WF_DEPENDS);                     /* R3 */
+		wf_step("claim");
+		/* relaxed: nothing is published yet. */
+		if (wf_cas64(&r->tail, &t, (t & ~UINT64_C(0xffffffff)) | (uint32_t)(pos + 1))) {
+			wf_want_cell(&cells[(pos + 2) & mask]);
+			*ret_pos = pos;
+			*ret_cell = &cells[pos & mask];
+			return WF_CLAIMED;
+		}
+	}
+}
+
 /* Positions that were taken: the first, how many, and where their cells are: cells[pos & mask]. */
 struct wf_claim_row {
 	struct wf_cell *cells;
 	uint32_t pos, n, mask;
 };
 
-/* [any] Takes up to @most positions in a row in @r for messages to its incarnation @who: as if each was taken for itself, and nobody came between. With a flag set that is
- * not in @allow: WF_CLAIM_FLAGS. @ret_row is set when claimed: fill the cells, then publish them. */
-static inline __attribute__((always_inline)) enum wf_claim wf_ring_claim_row(struct wf_ring *r, uint16_t who, uint64_t allow, uint32_t most, struct wf_claim_row *ret_row)
+/* [any] The same for up to @most positions in a row: as if each was taken for itself, and nobody came between. @ret_row is set when claimed: fill the cells, then publish them.
+ * Apart: what both have in common, as one function, took who sends one message more registers. */
+static inline enum wf_claim wf_ring_claim_row(struct wf_ring *r, uint16_t who, uint64_t allow, uint32_t most, struct wf_claim_row *ret_row)
 {
 	/* relaxed: the CAS decides whether it was true; R3 is by dependency. */
 	uint64_t t = atomic_load_explicit(&r->tail, WF_DEPENDS);
@@ -196,20 +235,6 @@ static inline __attribute__((always_inline)) enum wf_claim wf_ring_claim_row(str
 			return WF_CLAIMED;
 		}
 	}
-}
-
-/* The same for one: its position and its cell. */
-static inline enum wf_claim wf_ring_claim(struct wf_ring *r, uint16_t who, uint64_t allow, uint32_t *ret_pos,
-					  struct wf_cell **ret_cell)
-{
-	struct wf_claim_row row;
-	enum wf_claim claim = wf_ring_claim_row(r, who, allow, 1, &row);
-
-	if (wf_likely(claim == WF_CLAIMED)) {
-		*ret_pos = row.pos;
-		*ret_cell = &row.cells[row.pos & row.mask];
-	}
-	return claim;
 }
 
 static inline void wf_ring_publish(struct wf_cell *c, uint32_t pos)

@@ -1,7 +1,8 @@
 /* line_out.c - what a line writes: records, sealed piece by piece. See line.h.
  *
- * Whoever has something to write tries `writing`; who does not get it leaves a mark, and the one at it looks again. A record is sealed into one list of
+ * Whoever has something to write tries `writing`; who does not get it leaves a mark, and the one at it looks again, whatever he did there. A record is sealed into one list of
  * pieces and sent until the rail takes no more; then the rail's writable goes on.
+ * Tested  tests/models/line.pml.
  */
 #include <errno.h>
 #include <stdlib.h>
