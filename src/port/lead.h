@@ -8,6 +8,9 @@
  * Who spins may take a busy lane out of what the descriptor tells of; it is put back before somebody sleeps there (arm). So nobody spins like that while another leads, and
  * who finds a leader after such a look wakes it, to arm again. The listener, too, is woken by the first who looks while it sleeps on the descriptor.
  *
+ * Where that descriptor is an epoll set (WEFT_DRIVER_EPOLL) the leader's own one lies in it, and it sleeps there: one descriptor instead of two, and not by way of another set. What was rung for a
+ * leader that had gone stays readable: the next leader reads it, or the listener before it watches (hush).
+ *
  * A leader's park word says 2 instead of 1: who wakes it writes to the leader's descriptor instead of the futex. Another process of this host cannot: it
  * rings the listener, which passes it on (wf_lead_listen).
  */

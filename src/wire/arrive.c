@@ -3,7 +3,8 @@
  * A message whose payload is in its record goes through the port's matcher as a cell's does. One whose payload follows lands first (arrive_land.c). An announced one becomes a request
  * that stands for it (struct wf_standin); matched, its bytes land where the receive wants them. What the other end keeps is asked for (arrive_kept.c).
  *
- * Credit  What a message costs is given back as soon as this process's budget has room, whether it was received or not: the budget counts what waits here.
+ * Credit  What a message costs is given back as soon as this process's budget has room, whether it was received or not: the budget counts what waits here. Up to a sixteenth of the
+ *         window it can wait for what comes next.
  *         Without room it is owed (trunk.owed), and the sender, out of credit, announces.
  * Threads one reader of a trunk at a time (trunk.reading); ends of landings in whatever thread carries out the act.
  */

@@ -206,7 +206,6 @@ static void kept(void)
 	looks = true;
 	EXPECT(pthread_create(&thread, NULL, look, NULL), 0);
 	EXPECT(weft_send(weft_port_world(), weft_at(1), ASK, &a, sizeof(a), SOON), 0);
-	bytes[0] = 0;
 	EXPECT(weft_recv(NULL, WEFT_ANY, FIRST, mem, 8, SOON, NULL), 0);
 	for (int i = 0; i < MANY && !faults; i++)
 		EXPECT(weft_recv(NULL, WEFT_ANY, LARGE, mem, LARGE_BYTES, SOON, NULL), 0);

@@ -88,6 +88,23 @@ static void read_until_drained(uint64_t *next)
 			sched_yield();
 }
 
+/* One by the call of most senders, more by that for rows. */
+static enum wf_claim claim(uint16_t who, uint32_t most, struct wf_claim_row *ret_row)
+{
+	struct wf_cell *c;
+	enum wf_claim claimed;
+
+	if (most > 1)
+		return wf_ring_claim_row(&m.ring, who, 0, most, ret_row);
+	claimed = wf_ring_claim(&m.ring, who, 0, &ret_row->pos, &c);
+	if (claimed == WF_CLAIMED) {
+		ret_row->cells = c;
+		ret_row->n = 1;
+		ret_row->mask = 0;
+	}
+	return claimed;
+}
+
 static void *sender_main(void *arg)
 {
 	uint32_t me = (uint32_t)(uintptr_t)arg;
@@ -100,7 +117,7 @@ static void *sender_main(void *arg)
 
 		if (test_random(&random) % 2)
 			most = 1;               /* as most do */
-		switch (wf_ring_claim_row(&m.ring, who, 0, (uint32_t)(most < left ? most : left), &row)) {
+		switch (claim(who, (uint32_t)(most < left ? most : left), &row)) {
 		case WF_CLAIMED:
 			for (uint32_t k = 0; k < row.n; k++, i++) {
 				struct sent s = { .sender = me, .who = who, .number = i };
