@@ -113,7 +113,7 @@ static void *sender_main(void *arg)
 	while (i < per_sender) {
 		uint16_t who = (uint16_t)atomic_load(&incarnation);
 		uint64_t left = per_sender - i, most = 1 + test_random(&random) % (2 * WF_CELLS_SMALL);
-		struct wf_claim_row row;
+		struct wf_claim_row row = { .n = 0 };
 
 		if (test_random(&random) % 2)
 			most = 1;               /* as most do */
