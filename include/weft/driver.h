@@ -160,6 +160,14 @@ struct weft_upcalls {
 	/* The memory of a send that was held, or of a put or get, is free again; @err as of down(). Exactly once, after the lane's end too,
 	 * unless its rail was closed first. */
 	void (*sent)(void *rail, void *token, int err);
+
+	/* Stream lanes, optional, and asked before bytes are read where nothing was left by take() and nothing is needed: what comes next may be like what came last.
+	 * Then as many bytes as this answers are read as always, and what comes behind them to @ret_piece, where it may belong. 0: not so. */
+	size_t (*ahead)(void *lane, struct iovec *ret_piece);
+
+	/* Stream lanes: such bytes: @front of them are at @bytes, @got, at least one, behind them in the piece, which is weft's again. 1: all are taken. 0: it was not so: weft has
+	 * put those @got to @bytes + @front, where there has to be room for them, and take() gets all. <0 as of take. */
+	int (*came_ahead)(void *lane, void *bytes, size_t front, size_t got);
 };
 
 /* Optional: other processes write into memory told to them by a token. */

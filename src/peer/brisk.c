@@ -2,21 +2,10 @@
  *
  * They do what send.c, fill.c and record.c would, and only where nothing is in the way: else they answer no, nothing has happened, and those see to it.
  */
-#include <string.h>
-
-#include "base/cpu.h"
-#include "peer/inner.h"
+#include "peer/brief.h"
 
 #define PAYLOAD_LONG 256u       /* shorter ones cost less than to tell them from the rest */
 #define ACKS_WAIT WEFT_MS       /* before they are due by themselves */
-
-/* Is there room for @n bytes at the tail, without growing? */
-static bool room_at_tail(const struct wf_retain *rt, size_t n)
-{
-	uint64_t low = rt->lent && rt->lent_low < rt->acked ? rt->lent_low : rt->acked, used = rt->tail - low;
-
-	return rt->size && n <= rt->size - used && used + n <= rt->most - WF_SPARE;
-}
 
 /* A message of @step bytes that begins with @head goes round the end of the ring. */
 static void put_in_two(struct wf_retain *rt, const unsigned char *head, size_t head_len, const struct wf_brisk *b, size_t step)
@@ -26,12 +15,6 @@ static void put_in_two(struct wf_retain *rt, const unsigned char *head, size_t h
 	wf_retain_put(rt, rt->tail + step - 8, none, 8);
 	wf_retain_put(rt, rt->tail, head, head_len);
 	wf_retain_put(rt, rt->tail + head_len, b->payload, b->len);
-}
-
-/* May @b, which costs @cost, go into @out without being looked at further? */
-static inline bool may_append(const struct wf_remote *r, const struct wf_out *out, const struct wf_brisk *b, uint64_t cost)
-{
-	return wf_likely(out && !(r->err | r->closing | r->ndests | r->ninvites) && wf_list_empty(&out->waiting) && b->len <= r->conf.eager && cost <= r->limit - r->used);
 }
 
 static inline size_t head_of(const struct wf_brisk *b)
@@ -69,7 +52,7 @@ WF_HOT bool wf_remote_brisk(struct wf_remote *r, const struct wf_brisk *b)
 	size_t head = head_of(b), step = WF_WIRE_PAD(head + b->len);
 	unsigned char head_at[WF_WIRE_MSG_LEAST + 8], *p;
 
-	if (!may_append(r, out, b, cost) || wf_unlikely(!room_at_tail(&out->rt, step) || r->done_at))
+	if (!wf_may_append(r, out, b->len) || wf_unlikely(!wf_room_at_tail(&out->rt, step) || r->done_at))
 		return false;
 	p = wf_retain_head(&out->rt, out->rt.tail);
 	r->used += cost;
@@ -133,16 +116,6 @@ static inline bool acks_can_wait(const struct wf_lane *lane, weft_time now)
 	return !lane->resumes && !lane->ack_now && !lane->bodies && lane->ack_at - now > ACKS_WAIT;
 }
 
-/* Whole words. */
-static inline void copy_words(unsigned char *to, const unsigned char *from, size_t n)
-{
-	if (wf_likely(n <= 64))
-		for (size_t i = 0; i < n; i += 8)
-			memcpy(to + i, from + i, 8);
-	else
-		memcpy(to, from, n);
-}
-
 WF_HOT size_t wf_remote_brisk_flat(struct wf_remote *r, struct wf_lane *lane, const struct wf_brisk *b, unsigned char *to, size_t room, weft_time now, size_t *ret_heads, bool *ret_more)
 {
 	struct wf_out *out = r->out[WF_STREAM_PLAIN];
@@ -154,15 +127,9 @@ WF_HOT size_t wf_remote_brisk_flat(struct wf_remote *r, struct wf_lane *lane, co
 		r->now = now;
 		wf_done_answered(r);
 	}
-	if (!may_append(r, out, b, cost) || wf_unlikely(r->lead || lane->ready | lane->resumes | lane->moves || (r->done && r->out[0]->lane == lane)))
-		return 0;
-	if (wf_unlikely(lane->active | lane->closing | lane->pong_due | lane->ping_due || !lane->up || lane->chunk_told != lane->chunk_got))
-		return 0;
-	if (wf_unlikely(out->lane != lane || out->waits || out->rt.sent != out->rt.tail || out->body != &out->bodies || !room_at_tail(&out->rt, step)))
+	if (!wf_may_append(r, out, b->len) || !wf_lane_free(r, lane, out, step) || wf_unlikely(step + 48 + 16 * bits(lane->acks) > room))
 		return 0;
 	ring = wf_retain_head(&out->rt, out->rt.tail);
-	if (wf_unlikely(step > out->rt.size - (size_t)(ring - out->rt.mem) || step + 48 + 16 * bits(lane->acks) > room))
-		return 0;
 	r->now = now;
 	if (lane->acks && !acks_can_wait(lane, now))
 		p = wf_put_acks(r, lane, p);
@@ -172,53 +139,12 @@ WF_HOT size_t wf_remote_brisk_flat(struct wf_remote *r, struct wf_lane *lane, co
 	wf_wire_put(p, WF_WIRE_STREAM, out->id, out->epoch, out->rt.tail);
 	p += 16;
 	put_frame(p, b, head, step);
-	copy_words(ring, p, step);
+	wf_copy_words(ring, p, step);
 	r->used += cost;
-	wf_expect(r);
-	out->rt.sent = out->rt.tail += step;
-	out->used = now;
-	r->unacked |= wf_bit(out->id);
-	wf_invite_last(r, b->to, b->context, out->rt.tail);
-	wf_lane_expect(r, lane);
+	wf_put_and_sent(r, lane, out, step, b->to, b->context);
 	lane->active = *ret_more = wf_bulk_wanted(r);
 	*ret_heads = (size_t)(p - to) + (step < PAYLOAD_LONG ? step : head);
 	return (size_t)(p - to) + step;
-}
-
-/* What a record that is read the short way consists of: ACK or not, LIMIT or not, STREAM, short messages. */
-struct brief {
-	struct wf_out *acked;           /* NULL: no ACK */
-	uint64_t upto, limit;
-	struct wf_in *in;
-	uint64_t step, cost;            /* of all messages */
-};
-
-/* The frames before the messages: where those begin; NULL: they are others. */
-static inline __attribute__((always_inline)) const unsigned char *brief_head(struct wf_remote *r, const struct wf_lane *lane, const unsigned char *p, uint32_t len, struct brief *b)
-{
-	b->acked = NULL;
-	b->upto = b->limit = b->step = b->cost = 0;
-	if (len >= 32 && p[0] == WF_WIRE_ACK) {
-		b->acked = p[1] < WF_STREAMS ? r->out[p[1]] : NULL;
-		b->upto = wf_get64(p + 8);
-		if (!b->acked || wf_get16(p + 2) != 16 || b->acked->lane != lane || wf_get32(p + 4) != b->acked->epoch)
-			return NULL;
-		if (b->upto < b->acked->rt.acked || b->upto > b->acked->rt.sent)
-			return NULL;
-		p += 16;
-		len -= 16;
-	}
-	if (len >= 32 && p[0] == WF_WIRE_LIMIT && wf_get16(p + 2) == 16) {
-		b->limit = wf_get64(p + 8);
-		p += 16;
-		len -= 16;
-	}
-	if (len < 16 || p[0] != WF_WIRE_STREAM || !p[1] || p[1] >= WF_STREAMS || wf_get16(p + 2) != 16)
-		return NULL;
-	b->in = &r->in[p[1]];
-	if (b->in->lane != lane || b->in->begun || wf_get32(p + 4) != b->in->epoch || wf_get64(p + 8) != b->in->next)
-		return NULL;
-	return p + 16;
 }
 
 /* A message whose payload is the record's body, and the last of its frames; what is @left of it is at @p. */
@@ -255,7 +181,7 @@ static inline __attribute__((always_inline)) size_t brief_message(const unsigned
 }
 
 /* The messages: how many; 0: they are others. */
-static int brief_messages(const unsigned char *p, const unsigned char *end, const struct wf_whole *w, struct wf_acts *acts, struct brief *b)
+static int brief_messages(const unsigned char *p, const unsigned char *end, const struct wf_whole *w, struct wf_acts *acts, struct wf_brief *b)
 {
 	bool body = false;
 	int n = 0;
@@ -274,53 +200,16 @@ static int brief_messages(const unsigned char *p, const unsigned char *end, cons
 	return p == end && body == (w->body_len > 0) ? n : 0;
 }
 
-/* An ACK where it ends no send, and nothing waits for it. False: it does. */
-static inline bool acked_quickly(struct wf_remote *r, struct wf_lane *lane, struct wf_out *out, uint64_t upto)
-{
-	uint64_t bit = wf_bit(out->id);
-
-	if (upto != out->rt.tail || !wf_list_empty(&out->bodies) || r->stuck & bit || r->unacked != bit || r->closing || r->seek_refused)
-		return false;
-	if (lane->chunk_sent != lane->chunk_acked || lane->pinged || out->waits)
-		return false;
-	out->rt.acked = upto;
-	r->unacked = 0;
-	lane->since = 0;
-	return true;
-}
-
-/* What the frames say beside their messages. */
-static inline __attribute__((always_inline)) void brief_done(struct wf_remote *r, struct wf_lane *lane, const struct brief *b, uint32_t body_len, weft_time now)
-{
-	r->now = lane->heard = r->heard = now;
-	if (b->acked && !acked_quickly(r, lane, b->acked, b->upto))
-		wf_out_acked(r, b->acked, b->upto);
-	if (wf_unlikely(b->limit != 0))
-		wf_credit_got(r, b->limit);
-	b->in->next += b->step;
-	r->arrived += b->cost;
-	wf_credit_tell(r);
-	lane->acks |= wf_bit((unsigned)(b->in - r->in));
-	lane->bodies += body_len;
-	wf_ack_later(r, lane, b->in->next - b->in->told >= WF_ACK_BYTES || lane->bodies >= WF_BODIES_MOST);
-}
-
-/* Frames that can be read the short way? */
-static inline bool brief_may(const struct wf_remote *r, const struct wf_lane *lane)
-{
-	return wf_likely(!r->err && !lane->bytes && !lane->suspect);
-}
-
 WF_HOT bool wf_remote_record_row(struct wf_remote *r, struct wf_lane *lane, const void *frames, uint32_t len, weft_time now, struct wf_row *ret_row)
 {
 	const unsigned char *p, *end = (const unsigned char *)frames + len;
 	uint32_t count = 0, to = 0, others = 0;
 	size_t longest = 0;
-	struct brief b;
+	struct wf_brief b;
 
-	if (!brief_may(r, lane))
+	if (!wf_brief_may(r, lane))
 		return false;
-	p = brief_head(r, lane, frames, len, &b);
+	p = wf_brief_head(r, lane, frames, len, &b);
 	if (wf_unlikely(!p || p == end))
 		return false;
 	ret_row->first = p;
@@ -349,26 +238,26 @@ WF_HOT bool wf_remote_record_row(struct wf_remote *r, struct wf_lane *lane, cons
 	if (wf_unlikely(b.cost > r->promised - r->arrived))
 		return false;
 	ret_row->cost = b.cost;
-	brief_done(r, lane, &b, 0, now);
+	wf_brief_done(r, lane, &b, 0, now);
 	return true;
 }
 
 bool wf_remote_record_brisk(struct wf_remote *r, struct wf_lane *lane, const struct wf_whole *w, weft_time now, struct wf_acts *acts, bool only_ask)
 {
 	const unsigned char *p = w->frames;
-	struct brief b;
+	struct wf_brief b;
 	int n;
 
-	if (!brief_may(r, lane))
+	if (!wf_brief_may(r, lane))
 		return false;
-	p = brief_head(r, lane, p, w->len, &b);
+	p = wf_brief_head(r, lane, p, w->len, &b);
 	n = p ? brief_messages(p, (const unsigned char *)w->frames + w->len, w, acts, &b) : 0;
 	if (!n || b.cost > r->promised - r->arrived)
 		return false;
 	if (only_ask)
 		return true;
 	acts->n = n;
-	brief_done(r, lane, &b, w->body_len, now);
+	wf_brief_done(r, lane, &b, w->body_len, now);
 	wf_tell_sent(r, acts);          /* what the ACK ended: an answer mostly brings it */
 	return true;
 }

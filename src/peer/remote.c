@@ -41,6 +41,7 @@ int wf_remote_init(struct wf_remote *r, const struct wf_remote_conf *conf, weft_
 	wf_list_init(&r->granted);
 	wf_list_init(&r->leading);
 	wf_list_init(&r->ended);
+	wf_list_init(&r->spent);
 	wf_list_init(&r->backlogs);
 	wf_list_init(&r->landings);
 	wf_list_init(&r->landed);
@@ -187,8 +188,8 @@ static void tell_landings(struct wf_acts *acts, struct wf_node *list, uint8_t ki
 
 void wf_tell_sent(struct wf_remote *r, struct wf_acts *acts)
 {
-	while (acts->n < WF_ACTS && !wf_list_empty(&r->ended)) {
-		struct wf_rsend *s = wf_of(wf_list_pop(&r->ended), struct wf_rsend, node);
+	while (acts->n < WF_ACTS && !(wf_list_empty(&r->ended) && wf_list_empty(&r->spent))) {
+		struct wf_rsend *s = wf_of(wf_list_pop(wf_list_empty(&r->ended) ? &r->spent : &r->ended), struct wf_rsend, node);
 		struct wf_act *a = add(acts, WF_ACT_SENT);
 
 		a->send = s;

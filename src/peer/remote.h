@@ -59,6 +59,7 @@ enum {
 	WF_SEND_SYNC = 1,               /* done when matched */
 	WF_SEND_RENDEZVOUS = 2,         /* only the header before it is asked for */
 	WF_SEND_NOW = 4,                /* -EAGAIN if it is not done on the spot */
+	WF_SEND_IDLE = 8,               /* nobody waits for its end */
 };
 
 struct wf_rsend {
@@ -343,6 +344,7 @@ struct wf_remote {
 	/* sends */
 	struct wf_numbers sends;
 	struct wf_node granted, ended;          /* sends whose chunks go; that are over and not told */
+	struct wf_node spent;                   /* the same, and nobody waits for that (WF_SEND_IDLE) */
 	struct wf_node leading;                 /* whose beginning went, and that wait for their GRANT */
 	uint32_t live;                          /* sends that are not over */
 	uint32_t announced;                     /* outstanding */
@@ -408,6 +410,12 @@ struct wf_brisk {
 bool wf_remote_brisk(struct wf_remote *r, const struct wf_brisk *b);   /* where it matters what time it is: false */
 /* The same, and as nothing else waits there it is in the next record of @lane, as by wf_remote_fill_flat, whose answers it has; 0: nothing happened. */
 size_t wf_remote_brisk_flat(struct wf_remote *r, struct wf_lane *lane, const struct wf_brisk *b, unsigned char *to, size_t room, weft_time now, size_t *ret_heads, bool *ret_more);
+
+/* One whose payload is a body, the same way: in the next record of @lane, which is nothing but that, and @s as by wf_remote_send and wf_remote_keep: its body is for the caller to write,
+ * and wf_remote_kept is to follow. Its end is not urgent: it is told along with others, or asked for (wf_remote_spent). 0: nothing happened. */
+size_t wf_remote_body_flat(struct wf_remote *r, struct wf_lane *lane, struct wf_rsend *s, unsigned char *to, size_t room, weft_time now, bool *ret_more);
+void wf_remote_body_rest(struct wf_remote *r, struct wf_lane *lane, struct wf_rsend *s);       /* instead of wf_remote_kept: not all was written; the rest is, before wf_remote_wrote */
+struct wf_rsend *wf_remote_spent(struct wf_remote *r);                 /* one that is over; NULL: none */
 
 /* WEFT_DONE: over, @s is free; 0: SENT will tell; -EAGAIN (WF_SEND_NOW), -ENOMEM, -EMSGSIZE (head), the session's error: nothing happened. */
 int wf_remote_send(struct wf_remote *r, struct wf_rsend *s, weft_time now);
@@ -499,6 +507,18 @@ struct wf_row {
 	bool alike;                     /* all to the same, without a context */
 };
 bool wf_remote_record_row(struct wf_remote *r, struct wf_lane *lane, const void *frames, uint32_t len, weft_time now, struct wf_row *ret_row);
+
+/* The same for one message with its body, as its sender left it by wf_remote_body_flat: first it is looked at, then, if all else holds, told, under one lock. Ends of sends wait for wf_remote_acts. */
+/* What a record that is read the short way consists of: ACK or not, LIMIT or not, STREAM, short messages. */
+struct wf_brief {
+	struct wf_out *acked;           /* NULL: no ACK */
+	uint64_t upto, limit;
+	struct wf_in *in;
+	uint64_t step, cost;            /* of all messages */
+};
+const unsigned char *wf_remote_body_where(const struct wf_whole *w, struct wf_brisk *ret_msg);         /* [no lock] what it says, if it is one; NULL: it is not */
+bool wf_remote_body_looked(struct wf_remote *r, const struct wf_lane *lane, const struct wf_whole *w, const unsigned char *where, struct wf_brief *ret_b);      /* false: by wf_remote_record it goes */
+void wf_remote_body_told(struct wf_remote *r, struct wf_lane *lane, const struct wf_brief *b, uint32_t body_len, weft_time now);
 
 /* What the message at @p of a row says, and where the next one is. */
 static inline const unsigned char *wf_row_next(const unsigned char *p, struct wf_brisk *ret_msg)

@@ -324,6 +324,11 @@ static void leave(struct wf_remote *r, struct wf_rsend *s)
 	}
 }
 
+static void told_later(struct wf_remote *r, struct wf_rsend *s)
+{
+	wf_list_add(s->flags & WF_SEND_IDLE ? &r->spent : &r->ended, &s->node);
+}
+
 void wf_send_over(struct wf_remote *r, struct wf_rsend *s, int err)
 {
 	leave(r, s);
@@ -334,7 +339,7 @@ void wf_send_over(struct wf_remote *r, struct wf_rsend *s, int err)
 	s->err = err;
 	r->live--;
 	if (!s->pins)
-		wf_list_add(&r->ended, &s->node);
+		told_later(r, s);
 	if (r->closing)
 		r->dirty = true;
 }
@@ -342,7 +347,7 @@ void wf_send_over(struct wf_remote *r, struct wf_rsend *s, int err)
 void wf_send_unpin(struct wf_remote *r, struct wf_rsend *s)
 {
 	if (!--s->pins && s->state == WF_S_OVER)
-		wf_list_add(&r->ended, &s->node);
+		told_later(r, s);
 }
 
 void wf_send_check(struct wf_remote *r, struct wf_rsend *s)

@@ -55,6 +55,8 @@ enum wf_wire_class { WF_WIRE_LANE = 1, WF_WIRE_CONTROL, WF_WIRE_DATA };
 	X(WATCH,    44,    16,    16, CONTROL)  /* id @4 of the one who reads this: its end is to be told */                                   \
 	X(GONE,     45,    16,    16, CONTROL)  /* id @4 of the one who wrote this is not, or no more; 0: ask again for all */
 
+#define WF_WIRE_PADDING 128u            /* a frame about the lane that says nothing, of any length: who does not know it skips it */
+
 enum wf_wire_type {
 #define X(name, type, fixed, most, class) WF_WIRE_##name = type,
 	WF_WIRE_FRAMES(X)

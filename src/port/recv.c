@@ -117,14 +117,14 @@ static int look_for(struct weft_port *p, const void *want, const struct wf_targe
 		if (first && wf_named(p, want))
 			*ret_lived = wf_lives(wf_named(p, want));
 		/* What comes from another host and is large is to land where it is wanted: that has to be posted. */
-		if (until == WEFT_NOW || (p->shared && !wf_port_mine(p)) || !*ret_lived || (wf_hosts && t->mem->len > (plain ? WF_EXPECT_MOST : WF_BODY)))
+		if (until == WEFT_NOW || (p->shared && !wf_port_mine(p)) || !*ret_lived || (wf_hosts && x.room > (plain ? WF_EXPECT_MOST : WF_BODY) && !(plain && wf_expect_may_come(x.room))))
 			return 0;
 		do {
 			if (!wf_linger(&w))
 				return 0;
 			if (wf_unlikely(wf_hosts != NULL) && look_abroad(plain ? &x : NULL)) {
-				if (x.came)
-					return 1;
+				if (x.came || x.post)
+					return x.came;
 				break;
 			}
 			/* relaxed: a hint that somebody else drained; the lock orders what he did. */

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "port/context.h"
+#include "port/expect.h"
 #include "port/open.h"
 #include "port/publish.h"
 #include "port/table.h"
@@ -85,6 +86,7 @@ static void forget(void *self)
 		leave();
 	wf_routes_free(s->routes);
 	wf_ways_forget(s->ways);
+	wf_expect_forget();
 	memset(s, 0, sizeof(*s));
 }
 

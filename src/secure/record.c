@@ -258,6 +258,20 @@ WF_HOT long wf_sealer_flat(struct wf_sealer *s, size_t frames, size_t summed, ui
 	return (long)(WF_RECORD_HEAD + frames + 4);
 }
 
+WF_HOT long wf_sealer_bodied(struct wf_sealer *s, size_t frames, size_t body, uint8_t *out)
+{
+	int r;
+
+	if (wf_unlikely(s->end.mode != WF_MODE_AUTH || !body))
+		return weft_fail(-EINVAL, "a body that is to be sealed, or none");
+	r = head_put(&s->end, frames, body, 0, out);
+	if (wf_unlikely(r < 0))
+		return r;
+	wf_put32(out + WF_RECORD_HEAD + frames, wf_crc32c_few(s->end.crc, out + WF_RECORD_HEAD, frames));
+	s->end.number += 2;
+	return (long)(WF_RECORD_HEAD + frames + 4);
+}
+
 /* As wf_sealer_frames where nothing is encrypted. */
 static int plain_frames(struct wf_record_end *e, const struct iovec *pieces, int n, size_t frames, size_t body, uint8_t *out)
 {

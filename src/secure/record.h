@@ -107,6 +107,9 @@ long wf_sealer_frames(struct wf_sealer *s, const struct iovec *pieces, int n, si
 /* The same, without a body, for @frames bytes that lie in @out where they belong. Those from @summed on are a payload: auth need not cover them. */
 long wf_sealer_flat(struct wf_sealer *s, size_t frames, size_t summed, uint8_t *out);
 
+/* The same with a body of @body bytes behind it, of which nothing is to be sealed: auth only. */
+long wf_sealer_bodied(struct wf_sealer *s, size_t frames, size_t body, uint8_t *out);
+
 /* Opening: the head, the frames in any pieces, their tail; then the body likewise. 0, or -EBADMSG. */
 int wf_opener_begin(struct wf_opener *o, const uint8_t head[WF_RECORD_HEAD], size_t *ret_frames, size_t *ret_body);
 int wf_opener_piece(struct wf_opener *o, void *to, const void *from, size_t n);

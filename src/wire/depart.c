@@ -13,19 +13,7 @@
 #include "base/clock.h"
 #include "port/context.h"
 #include "port/listener.h"
-#include "port/outgoing.h"
-#include "wire/wire.h"
-
-struct wf_departure {
-	struct wf_rsend s;
-	struct weft_req *req;           /* under wf_user_lock */
-	struct wf_trunk *trunk;
-	const char *data;
-	struct weft_buf *flat;          /* a copy, or a buffer that was handed over */
-	uint16_t kind;                  /* what it is done with: as that one's, if its request is over before */
-	struct wf_departure *next_free;
-	unsigned char head[WF_WIRE_PROTO + WF_HEAD_ROOM];
-};
+#include "wire/depart.h"
 
 static struct wf_departure *free_departures;    /* under wf_user_lock; never given back */
 
@@ -83,6 +71,7 @@ static void describe(struct wf_departure *d, struct wf_trunk *t, const struct ou
 	d->trunk = t;
 	d->req = NULL;
 	d->flat = NULL;
+	d->room = 0;
 	d->kind = WF_POOLED;
 	memset(s, 0, sizeof(*s));
 	s->to = (uint32_t)o->id;
@@ -171,10 +160,12 @@ WF_HOT bool wf_depart_brisk(struct weft_port *from, weft_id to, uint64_t tag, co
 	struct wf_trunk *t = wf_trunk_at((uint32_t)(to >> 32));
 	bool sent;
 
-	if (wf_unlikely(!t || len > WF_INLINE_MOST || !atomic_load_explicit(&t->cared, memory_order_relaxed)))
+	if (wf_unlikely(!t || len > WF_EAGER || !atomic_load_explicit(&t->cared, memory_order_relaxed)))
 		return false;
 	if (wf_unlikely(atomic_load_explicit(&t->err, memory_order_acquire) || wf_watch_over(t, (uint32_t)to)))
 		return false;
+	if (wf_unlikely(len > WF_INLINE_MOST))
+		return wf_depart_body(t, from, (uint32_t)to, tag, data, len);
 	wf_lock(&t->lock);
 	sent = brisk_locked(t, &b, &g);
 	wf_unlock(&t->lock);
@@ -219,8 +210,7 @@ int wf_depart_now(struct outgoing *o)
 	return 0;
 }
 
-/* [wf_user_lock] */
-static struct wf_departure *get_locked(void)
+struct wf_departure *wf_departure_get_locked(void)
 {
 	struct wf_departure *d = free_departures;
 
@@ -229,7 +219,7 @@ static struct wf_departure *get_locked(void)
 	return d ? d : malloc(sizeof(*d));
 }
 
-static void put_locked(struct wf_departure *d)
+void wf_departure_put_locked(struct wf_departure *d)
 {
 	if (d->flat)
 		buffer_done(d->flat, d->kind);
@@ -286,7 +276,7 @@ int wf_depart(struct outgoing *o, struct weft_req *r)
 	if (err < 0)
 		return err;
 	wf_lock(&wf_user_lock);
-	d = get_locked();
+	d = wf_departure_get_locked();
 	if (!d) {
 		wf_unlock(&wf_user_lock);
 		return weft_fail(-ENOMEM, "no memory for a send to another host");
@@ -308,14 +298,14 @@ int wf_depart(struct outgoing *o, struct weft_req *r)
 		line = wf_trunk_take_locked(t, now, &news);
 		wf_unlock(&t->lock);
 		if (err == WEFT_DONE) {
-			put_locked(d);
+			wf_departure_put_locked(d);
 			end_locked(r, 0);
 		}
 	}
 	if (err < 0) {
 		r->away = NULL;
 		r->a.flags &= (uint16_t)~WF_MSG_WIRE;
-		put_locked(d);
+		wf_departure_put_locked(d);
 	}
 	wf_unlock(&wf_user_lock);
 	if (line)
@@ -376,7 +366,7 @@ void wf_depart_sent(struct wf_rsend *s, int err)
 
 	wf_lock(&wf_user_lock);
 	r = d->req;
-	put_locked(d);
+	wf_departure_put_locked(d);
 	if (r)
 		end_locked(r, err);
 	wf_unlock(&wf_user_lock);

@@ -265,4 +265,6 @@ const struct weft_upcalls wf_line_upcalls = {
 	.take = wf_line_bytes,
 	.placed = wf_line_placed,
 	.writable = writable,
+	.ahead = wf_line_ahead,
+	.came_ahead = wf_line_came_ahead,
 };

@@ -3,6 +3,7 @@
  *     line.c          made, over, buried; the driver's upcalls
  *     line_shake.c    the handshake
  *     line_in.c       bytes that come: frames and bodies            [reader]: the one thread that polls the rail
+ *     line_ahead.c    the same, where it is guessed before it comes  [reader]
  *     line_out.c      records that go                               [writing]: who holds the line's lock of that name
  */
 #ifndef WF_WIRE_LINE_H
@@ -17,6 +18,10 @@ void wf_line_shaken(struct wf_line *l);                         /* [reader, or b
 bool wf_line_say_locked(struct wf_line *l);                     /* [writing] handshake bytes, before all others. False: the rail takes no more now */
 ssize_t wf_line_bytes(void *line, void *bytes, size_t len, struct weft_need *need);     /* [reader] the driver's take */
 int wf_line_placed(void *line, size_t got, struct weft_need *need);     /* [reader] the driver's placed: bytes are where they belong, and opened there */
+void wf_line_see_to(struct wf_line *l);                         /* [reader, no lock] all that was here has been read: what that has left to do */
+void wf_line_bodied(struct wf_line *l, const struct wf_whole *w, size_t front);         /* [reader] a record with a body has come, which begins behind so many bytes */
+size_t wf_line_ahead(void *line, struct iovec *ret_piece);      /* [reader] the driver's ahead */
+int wf_line_came_ahead(void *line, void *bytes, size_t front, size_t got);      /* [reader] the driver's came_ahead */
 void wf_line_body_came(struct wf_line *l, size_t n);            /* [reader, or buried] @n bytes are in the pieces; they are the landing's own again */
 
 #endif

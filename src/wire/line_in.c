@@ -9,6 +9,8 @@
 
 #include "base/clock.h"
 #include "base/shield.h"
+#include "port/expect.h"
+#include "port/self.h"
 #include "wire/line.h"
 
 #define LANDING_TIME (5 * WEFT_MS)
@@ -41,8 +43,7 @@ static void settle(struct wf_line *l)
 		wf_trunks_by(atomic_load_explicit(&t->wake, memory_order_relaxed));
 }
 
-/* [reader, no lock] All that was here has been read. */
-static void see_to(struct wf_line *l)
+void wf_line_see_to(struct wf_line *l)
 {
 	if (!l->due)
 		return;
@@ -209,6 +210,8 @@ static ssize_t opened(struct wf_line *l, uint8_t *p, size_t n, size_t took, stru
 	size_t body = w->body_len, end = wf_record_body_tail(l->open.end.mode);
 	int r = 0;
 
+	if (body)
+		wf_line_bodied(l, w, took);
 	if (body && n - took >= body + end) {
 		bool sure = l->open.end.mode == WF_MODE_AUTH;           /* nothing is to be opened or checked first */
 
@@ -238,14 +241,32 @@ static ssize_t opened(struct wf_line *l, uint8_t *p, size_t n, size_t took, stru
 	return r < 0 ? r : (ssize_t)took;
 }
 
+/* [reader] @n bytes of a record at @p, whose body is not all there: does this thread wait for a message that it might be, without having said so? Then it is to do that first. */
+static bool to_be_posted(const uint8_t *p, size_t n)
+{
+	struct wf_expect *x = wf_self.expects;
+
+	if (wf_likely(!x || x->room <= WF_EXPECT_MOST) || x->post || n < WF_RECORD_HEAD)
+		return false;
+	if (!wf_get32(p + 4) || wf_get32(p + 4) > WF_EXPECT_LONGEST || n >= WF_RECORD_HEAD + 4 + (size_t)wf_get32(p) + wf_get32(p + 4))
+		return false;
+	x->post = true;
+	return true;
+}
+
 /* [reader] A record's beginning at @p: how many bytes it took; 0: not all of it is there; need.want says how much is. */
 static inline ssize_t record(struct wf_line *l, uint8_t *p, size_t n, struct weft_need *need)
 {
 	size_t length, body;
-	long took = wf_opener_frames(&l->open, p, n, &length, &body);
 	struct wf_whole w;
+	long took;
 	ssize_t r;
 
+	if (wf_unlikely(to_be_posted(p, n))) {
+		need->later = 1;
+		return 0;
+	}
+	took = wf_opener_frames(&l->open, p, n, &length, &body);
 	if (wf_unlikely(took <= 0)) {
 		if (took == 0)
 			need->want = n < WF_RECORD_HEAD ? WF_RECORD_HEAD : WF_RECORD_HEAD + wf_get32(p) + wf_record_tail(l->open.end.mode);
@@ -369,7 +390,7 @@ WF_HOT ssize_t wf_line_bytes(void *cookie, void *bytes, size_t len, struct weft_
 		wf_unshield();
 		at += n < 0 ? 0 : (size_t)n;
 	}
-	see_to(l);
+	wf_line_see_to(l);
 	return n < 0 ? n : (ssize_t)at;
 }
 
@@ -390,7 +411,7 @@ int wf_line_placed(void *cookie, size_t got, struct weft_need *need)
 	wf_line_body_came(l, got);
 	if (r == 0)
 		r = l->body_left ? body_goes(l, need) : body_whole(l);
-	see_to(l);
+	wf_line_see_to(l);
 	wf_unshield();
 	return r;
 }

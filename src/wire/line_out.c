@@ -140,6 +140,17 @@ static int gather_locked(struct wf_line *l)
 	return l->filled ? seal_filled(l) : 0;
 }
 
+/* [writing] @n bytes more have left. */
+static void wrote(struct wf_line *l, size_t n)
+{
+	while (n > 0 && n >= l->iov[l->iov_at].iov_len)
+		n -= l->iov[l->iov_at++].iov_len;
+	if (n > 0) {
+		l->iov[l->iov_at].iov_base = (char *)l->iov[l->iov_at].iov_base + n;
+		l->iov[l->iov_at].iov_len -= n;
+	}
+}
+
 /* [writing] 0: all is written; -EAGAIN: the rail takes no more now; else the line is over. */
 static int write_locked(struct wf_line *l)
 {
@@ -163,12 +174,7 @@ static int write_locked(struct wf_line *l)
 		n = wf_lane_send(l->rail, l->lane, &out);
 		if (n < 0)
 			return (int)n;
-		while (n > 0 && (size_t)n >= l->iov[l->iov_at].iov_len)
-			n -= (ssize_t)l->iov[l->iov_at++].iov_len;
-		if (n > 0) {
-			l->iov[l->iov_at].iov_base = (char *)l->iov[l->iov_at].iov_base + n;
-			l->iov[l->iov_at].iov_len -= (size_t)n;
-		}
+		wrote(l, (size_t)n);
 	}
 }
 
@@ -278,6 +284,66 @@ WF_HOT static void write_over(struct wf_line *l, int r)
 	else if (again(l, r))
 		wf_line_write(l);
 	wf_unshield();
+}
+
+WF_HOT bool wf_line_body_locked(struct wf_line *l, struct wf_rsend *s, weft_time now)
+{
+	if (wf_unlikely(!(l->rail->driver->slots.caps & WEFT_DRIVER_UNCANCELLED) || l->rail->info.pieces < 2 || !line_idle_locked(l)))
+		return false;
+	if (wf_likely(l->seal.end.mode == WF_MODE_AUTH))
+		l->flat_n = wf_remote_body_flat(&l->trunk->remote, l->of, s, l->flat + WF_RECORD_HEAD, FLAT_ROOM, now, &l->more);
+	if (wf_likely(l->flat_n))
+		return true;
+	leave_locked(l);
+	return false;
+}
+
+WF_HOT int wf_line_body_taken(struct wf_line *l, const void *body, size_t len)
+{
+	long n = wf_sealer_bodied(&l->seal, l->flat_n, len, l->flat);
+	ssize_t sent;
+
+	l->flat_n = 0;
+	if (wf_unlikely(n < 0))
+		return (int)n;
+	l->iov[0] = (struct iovec){ l->flat, (size_t)n };
+	l->iov[1] = (struct iovec){ (void *)(uintptr_t)body, len };
+	sent = wf_lane_send(l->rail, l->lane, &(struct weft_out){ .piece = l->iov, .pieces = 2 });
+	if (wf_likely(sent == n + (ssize_t)len && !l->more))
+		return 1;
+	if (sent < 0 && sent != -EAGAIN)
+		return (int)sent;
+	l->iovs = 2;
+	l->iov_at = 0;
+	wrote(l, sent < 0 ? 0 : (size_t)sent);
+	return 0;
+}
+
+void wf_line_body_rest(struct wf_line *l, struct wf_rsend *s, const void *body)
+{
+	struct wf_fill *f = &l->fill;
+
+	if (l->iov_at < l->iovs)
+		l->iov[1].iov_base = (char *)(uintptr_t)body + (s->len - l->iov[1].iov_len);
+	f->nsmall = 0;
+	f->small_len = 0;
+	f->send = s;
+	f->body_at = 0;
+	f->body_len = l->body_sent = (uint32_t)s->len;          /* all of it is sealed, and in l->iov */
+	l->filled = true;
+	wf_lock(&l->trunk->lock);
+	wf_remote_body_rest(&l->trunk->remote, l->of, s);
+	wf_unlock(&l->trunk->lock);
+}
+
+WF_HOT void wf_line_body_over(struct wf_line *l, int r)
+{
+	if (wf_unlikely(r == 0)) {
+		wf_shield();
+		r = write_locked(l);
+		wf_unshield();
+	}
+	write_over(l, r);
 }
 
 WF_HOT bool wf_line_flat_taken(struct wf_line *l)

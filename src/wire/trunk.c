@@ -240,6 +240,16 @@ void wf_trunk_turn(struct wf_trunk *t)
 		wf_trunks_by(atomic_load_explicit(&t->wake, memory_order_relaxed));
 }
 
+/* [trunk.lock] @l is ours to write to. */
+static inline struct wf_line *taken_locked(struct wf_trunk *t, struct wf_line *l, uint64_t ticks, bool *ret_news)
+{
+	atomic_fetch_add_explicit(&l->users, 1, memory_order_relaxed);
+	t->held = 0;
+	t->written = ticks;
+	*ret_news = wf_trunk_news_locked(t);
+	return l;
+}
+
 struct wf_line *wf_trunk_take_locked(struct wf_trunk *t, weft_time now, bool *ret_news)
 {
 	struct wf_remote *r = &t->remote;
@@ -250,31 +260,50 @@ struct wf_line *wf_trunk_take_locked(struct wf_trunk *t, weft_time now, bool *re
 		return NULL;
 	r->write_due = 0;
 	l = wf_remote_due(r, now) ? NULL : t->lines[__builtin_ctz(write)];
-	if (l && wf_line_take_locked(l, now)) {
-		atomic_fetch_add_explicit(&l->users, 1, memory_order_relaxed);
-		t->held = 0;
-		t->written = wf_ticks();
-		*ret_news = wf_trunk_news_locked(t);
-		return l;
-	}
+	if (l && wf_line_take_locked(l, now))
+		return taken_locked(t, l, wf_ticks(), ret_news);
 	r->write_due |= write;
 	return NULL;
 }
 
+/* [trunk.lock] The line by which plain messages leave, if there is nothing else to do; NULL: there is. */
+static inline struct wf_line *plain_line_locked(const struct wf_trunk *t, weft_time now)
+{
+	const struct wf_remote *r = &t->remote;
+	const struct wf_lane *lane = r->out[WF_STREAM_PLAIN] ? r->out[WF_STREAM_PLAIN]->lane : NULL;
+
+	return lane && !wf_remote_due(r, now) ? t->lines[lane - r->lanes] : NULL;
+}
+
 WF_HOT struct wf_line *wf_trunk_brisk_locked(struct wf_trunk *t, const struct wf_brisk *b, uint64_t ticks, bool *ret_news)
 {
-	struct wf_remote *r = &t->remote;
 	weft_time now = wf_now_at(ticks);
-	struct wf_lane *lane = r->out[WF_STREAM_PLAIN] ? r->out[WF_STREAM_PLAIN]->lane : NULL;
-	struct wf_line *l = lane && !wf_remote_due(r, now) ? t->lines[lane - r->lanes] : NULL;
+	struct wf_line *l = plain_line_locked(t, now);
 
-	if (wf_unlikely(!l) || !wf_line_brisk_locked(l, b, now))
-		return NULL;
-	atomic_fetch_add_explicit(&l->users, 1, memory_order_relaxed);
-	t->held = 0;
-	t->written = ticks;
-	*ret_news = wf_trunk_news_locked(t);
-	return l;
+	return wf_likely(l != NULL) && wf_line_brisk_locked(l, b, now) ? taken_locked(t, l, ticks, ret_news) : NULL;
+}
+
+bool wf_trunk_idle_locked(const struct wf_trunk *t)
+{
+	const struct wf_remote *r = &t->remote;
+	const struct wf_lane *lane = r->out[WF_STREAM_PLAIN] ? r->out[WF_STREAM_PLAIN]->lane : NULL;
+
+	return lane && !(lane->active | lane->writing) && !lane->ready && !r->write_due;
+}
+
+WF_HOT struct wf_line *wf_trunk_body_locked(struct wf_trunk *t, struct wf_rsend *s, uint64_t ticks, bool *ret_news)
+{
+	weft_time now = wf_now_at(ticks);
+	struct wf_line *l = plain_line_locked(t, now);
+
+	return wf_likely(l != NULL) && wf_line_body_locked(l, s, now) ? taken_locked(t, l, ticks, ret_news) : NULL;
+}
+
+WF_HOT void wf_trunk_let_go(struct wf_trunk *t, struct wf_line *l, bool news)
+{
+	let_go(l);
+	if (news)
+		wf_trunks_by(atomic_load_explicit(&t->wake, memory_order_relaxed));
 }
 
 WF_HOT void wf_trunk_taken(struct wf_trunk *t, struct wf_line *l, bool news)
@@ -284,9 +313,7 @@ WF_HOT void wf_trunk_taken(struct wf_trunk *t, struct wf_line *l, bool news)
 		wf_line_taken(l);
 		wf_unshield();
 	}
-	let_go(l);
-	if (news)
-		wf_trunks_by(atomic_load_explicit(&t->wake, memory_order_relaxed));
+	wf_trunk_let_go(t, l, news);
 }
 
 /* Who sends many short ones in a row pays one system call for all of them: they wait until there are HELD_MOST bytes or HELD_TIME is over, which the next one finds out, or their
@@ -417,6 +444,10 @@ void wf_trunks_free(void)
 	struct wf_trunk *t;
 
 	for (uint32_t at = 0; (t = wf_trunk_next(&at)) != NULL;) {
+		struct wf_rsend *s;
+
+		while ((s = wf_remote_spent(&t->remote)) != NULL)
+			wf_depart_sent(s, 0);
 		wf_remote_fini(&t->remote);
 		wf_ids_fini(&t->watched);
 		wf_ids_fini(&t->asked);

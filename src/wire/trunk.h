@@ -55,6 +55,12 @@ struct wf_line {
 	size_t body_left;
 	struct iovec into[WEFT_NEED_PIECES];    /* where the driver puts bytes now */
 	uint32_t pieces;
+	struct {
+		uint32_t front, body;           /* of the last record with a body: bytes before it, and of it */
+		uint32_t alike, wanted;         /* how many in a row were so, and were messages; how many it takes */
+		uint32_t right;                 /* guesses */
+		bool sure;                      /* the next one will be so, too */
+	} guess;
 	bool due;                               /* what was read has left the trunk something to do */
 	bool led;                               /* the body of the last record is the beginning of a message that nobody had matched before it was told */
 
@@ -138,6 +144,9 @@ bool wf_trunk_news_locked(struct wf_trunk *t);          /* [trunk.lock] when it 
 struct wf_line *wf_trunk_take_locked(struct wf_trunk *t, weft_time now, bool *ret_news);
 void wf_trunk_taken(struct wf_trunk *t, struct wf_line *l, bool news);
 struct wf_line *wf_trunk_brisk_locked(struct wf_trunk *t, const struct wf_brisk *b, uint64_t ticks, bool *ret_news);    /* the same, and @b is in it; NULL: nothing happened */
+bool wf_trunk_idle_locked(const struct wf_trunk *t);                           /* a hint: the next of these may answer a line */
+struct wf_line *wf_trunk_body_locked(struct wf_trunk *t, struct wf_rsend *s, uint64_t ticks, bool *ret_news);          /* the same for one with a body: wf_line_body_taken and so on */
+void wf_trunk_let_go(struct wf_trunk *t, struct wf_line *l, bool news);        /* [no lock] a line that one of these answered was written to */
 bool wf_trunk_do(struct wf_trunk *t, struct wf_acts *acts, struct wf_line *line);      /* @line: they came by it. True: the remote may want more done */
 
 weft_time wf_trunks_next(void);                         /* when one of them is to be looked at */
@@ -161,6 +170,10 @@ bool wf_line_take_locked(struct wf_line *l, weft_time now);     /* [trunk.lock] 
 bool wf_line_brisk_locked(struct wf_line *l, const struct wf_brisk *b, weft_time now);  /* [trunk.lock] the same with @b in it, if there is nothing else */
 bool wf_line_flat_taken(struct wf_line *l);             /* [no lock] by this, if that is easy */
 void wf_line_taken(struct wf_line *l);                  /* [no lock, shielded] else by this */
+bool wf_line_body_locked(struct wf_line *l, struct wf_rsend *s, weft_time now);         /* [trunk.lock] the same for @s with its body: */
+int wf_line_body_taken(struct wf_line *l, const void *body, size_t len);               /* [no lock] 1: both are written; 0: not all of them: wf_line_body_rest; <0: the line is over */
+void wf_line_body_rest(struct wf_line *l, struct wf_rsend *s, const void *body);       /* [no lock] the body is there from now on */
+void wf_line_body_over(struct wf_line *l, int r);       /* [no lock] what wf_line_body_taken answered: done with it */
 void wf_line_end(struct wf_line *l);                    /* [any] its lane is over or given up; buried later, by who polls */
 void wf_lines_retry(void *cookie);                      /* [polls, no lock] writers found the rail busy: all lines once more */
 int wf_lines_bury(void);                                /* [polls, no lock] how many */

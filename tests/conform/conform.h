@@ -29,6 +29,7 @@ enum eating {
 	EAT_ALL,                /* takes what there is */
 	EAT_RANDOM,             /* takes parts, leaves parts, needs some elsewhere: by the end's own numbers */
 	EAT_NEED,               /* needs everything in pieces of need_size */
+	EAT_AHEAD,              /* has memory for what comes behind some bytes, before it comes; and takes it, or has it told again */
 	EAT_NOTHING             /* leaves all, and wants no more than it must */
 };
 
@@ -53,7 +54,7 @@ struct end {
 	size_t land_size;
 	struct iovec piece[WEFT_NEED_PIECES];
 	uint32_t pieces;
-	_Atomic uint64_t takes, needs, placed, drops;
+	_Atomic uint64_t takes, needs, placed, drops, aheads, again;
 	size_t left;                    /* bytes left by the last take */
 	ssize_t refuse;                 /* <0: what take answers from now on */
 	bool close_in_take, close_in_down;
@@ -314,6 +315,46 @@ static inline int conform_placed(void *lane, size_t got, struct weft_need *need)
 	return 0;
 }
 
+static inline size_t conform_ahead(void *lane, struct iovec *ret_piece)
+{
+	struct end *e = lane;
+
+	e->scribbles += atomic_load(&e->downs) || atomic_load(&e->closed);
+	e->wrong += e->eating == EAT_AHEAD && e->left;
+	if (e->eating != EAT_AHEAD || (!e->opener && e->greeted < HELLO) || test_random(&e->random) % 4 == 0)
+		return 0;
+	if (!e->land) {
+		e->land_size = 64 * KIB;
+		e->land = malloc(e->land_size);
+		MUST(e->land);
+	}
+	e->needed = 1 + test_random(&e->random) % (test_random(&e->random) % 2 ? 64 * KIB : 300);
+	memset(e->land, 0xa5, e->needed);
+	*ret_piece = (struct iovec){ e->land, e->needed };
+	return 1 + test_random(&e->random) % 200;
+}
+
+static inline int conform_came_ahead(void *lane, void *bytes, size_t front, size_t got)
+{
+	struct end *e = lane;
+
+	e->scribbles += atomic_load(&e->downs) || atomic_load(&e->closed);
+	atomic_fetch_add(&e->aheads, 1);
+	MUST(got && got <= e->needed);
+	for (size_t i = got; i < e->needed; i++)
+		e->wrong += e->land[i] != 0xa5;
+	if (e->refuse < 0)
+		return (int)e->refuse;
+	if (test_random(&e->random) % 2) {
+		memcpy((char *)bytes + front, e->land, got);
+		atomic_fetch_add(&e->again, 1);
+		return 0;
+	}
+	check_bytes(e, bytes, front);
+	check_bytes(e, e->land, got);
+	return 1;
+}
+
 static inline void conform_up(void *lane)
 {
 	struct end *e = lane;
@@ -409,6 +450,8 @@ static const struct weft_upcalls conform_upcalls = {
 	.frame = conform_frame,
 	.writable = conform_writable,
 	.sent = conform_sent,
+	.ahead = conform_ahead,
+	.came_ahead = conform_came_ahead,
 };
 
 /* ---- sides ---- */

@@ -33,6 +33,29 @@ TEST(every_size_arrives)
 	side_close(&b);
 }
 
+/* Some drivers do so; of the others nothing else is asked than that it all arrives. */
+TEST(bytes_may_be_read_to_where_they_might_belong)
+{
+	uint64_t random = test_seed, aheads = 0, again = 0;
+	struct side a, b;
+	struct end *e;
+
+	pair_open(&a, &b);
+	e = cable(&a, &b, WEFT_LANE_HEAD);
+	e->other->eating = EAT_AHEAD;
+	for (uint64_t i = 0; i < test_scaled(300); i++) {
+		size_t n = 1 + test_random(&random) % (test_random(&random) % 2 ? 400 : 200000);
+
+		carry(e, n, 1 + test_random(&random) % n);
+	}
+	aheads = e->other->aheads;
+	again = e->other->again;
+	printf("# read ahead %llu times, told again %llu times\n", (unsigned long long)aheads, (unsigned long long)again);
+	CHECK(strcmp(e->side->rail->name, "tcp:lo") || (aheads > 20 && again > 5));
+	side_close(&a);
+	side_close(&b);
+}
+
 TEST(nothing_can_be_sent)
 {
 	struct side a, b;

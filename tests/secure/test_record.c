@@ -206,6 +206,33 @@ TEST(a_message_is_sealed_where_it_lies)
 	}
 }
 
+TEST(a_message_with_a_body_that_is_not_sealed_is_one_of_auth)
+{
+	for (int way = 0; way < WAYS; way++) {
+		bool auth = ways[way].mode == WF_MODE_AUTH;
+
+		make(&ways[way]);
+		for (size_t frames = 8; frames < 4200; frames += 8 + frames / 3) {
+			uint64_t number = s.end.number;
+			long n;
+
+			memcpy(wire + WF_RECORD_HEAD, text, frames);
+			n = wf_sealer_bodied(&s, frames, 6000, wire);
+			CHECK_EQ(n, auth ? (long)(WF_RECORD_HEAD + frames + 4) : -EINVAL);
+			CHECK_EQ(s.end.number, number + (auth ? 2 : 0));
+			if (!auth)
+				continue;
+			memcpy(wire + n, text, 6000);
+			CHECK(opens(wire, n + 6000, frames, 6000));
+			CHECK_EQ(s.end.number, o.end.number);
+			n = seal_flat(frames, 8);               /* and what follows it is the next */
+			CHECK(opens(wire, n, frames, 0));
+		}
+		CHECK_EQ(wf_sealer_bodied(&s, 8, 0, wire), -EINVAL);
+		CHECK_EQ(wf_sealer_bodied(&s, WF_RECORD_FRAMES + 1, 8, wire), auth ? -EMSGSIZE : -EINVAL);
+	}
+}
+
 /* The payload at the end of the frames is in the checksum of sum, under the tag of full, and nowhere with auth: there as with a body the rail is trusted. Heads are always covered. */
 TEST(auth_leaves_out_the_payload_and_nothing_else)
 {

@@ -103,19 +103,53 @@ static bool idles(const struct end *e, const struct wf_remote *r, const struct w
 	return e->up && !e->closed && !e->has && !wf_remote_due(r, w->now);
 }
 
-bool shell_brisk(struct proc *p, uint32_t to, const struct wf_brisk *b)
+/* Where plain messages leave, if nothing is in the way; else NULL. */
+static struct end *idle_end(struct proc *p, uint32_t to)
 {
-	struct wf_remote *r = p->remote[to];
-	struct wf_lane *lane = r->out[WF_STREAM_PLAIN] ? r->out[WF_STREAM_PLAIN]->lane : NULL;
+	const struct wf_remote *r = p->remote[to];
+	const struct wf_lane *lane = r->out[WF_STREAM_PLAIN] ? r->out[WF_STREAM_PLAIN]->lane : NULL;
 	struct end *e = NULL;
-	size_t heads, n;
-	bool more;
 
 	for (struct wire *wire = p->w->wires; wire && lane; wire = wire->next)
 		for (int i = 0; i < 2; i++)
 			if (wire->end[i].p == p && wire->end[i].other == to && wire->end[i].up && wire->end[i].lane == lane)
 				e = &wire->end[i];
-	n = e && idles(e, r, p->w) ? wf_remote_brisk_flat(r, lane, b, e->flat, sizeof(e->flat), p->w->now, &heads, &more) : 0;
+	return e && idles(e, r, p->w) ? e : NULL;
+}
+
+bool shell_body(struct proc *p, uint32_t to, struct wf_rsend *s)
+{
+	struct wf_remote *r = p->remote[to];
+	struct end *e = idle_end(p, to);
+	bool more;
+	size_t n = e ? wf_remote_body_flat(r, e->lane, s, e->flat, sizeof(e->flat), p->w->now, &more) : 0;
+
+	if (!n)
+		return false;
+	fill_with_flat(e, n);
+	e->fill.body_len = (uint32_t)s->len;
+	e->fill.body_at = 0;
+	e->fill.send = s;
+	e->has = true;
+	e->wrote = 0;
+	if (sim_random(p->w, 2)) {
+		wf_remote_kept(r, s);           /* its memory stays */
+	} else {
+		wf_remote_body_rest(r, e->lane, s);
+		e->is_flat = false;
+	}
+	write_on(p->w, e);
+	return true;
+}
+
+bool shell_brisk(struct proc *p, uint32_t to, const struct wf_brisk *b)
+{
+	struct wf_remote *r = p->remote[to];
+	struct end *e = idle_end(p, to);
+	size_t heads, n;
+	bool more;
+
+	n = e ? wf_remote_brisk_flat(r, e->lane, b, e->flat, sizeof(e->flat), p->w->now, &heads, &more) : 0;
 	if (!n)
 		return false;
 	fill_with_flat(e, n);
@@ -408,6 +442,31 @@ static bool read_briskly(struct end *e, struct wf_acts *acts)
 	return true;
 }
 
+/* By the short way of one message with its body, if all of that is here. */
+static bool read_body_whole(struct end *e)
+{
+	struct wf_whole whole = { .frames = e->rx, .len = e->small_len, .body_len = e->body_len, .body = e->rx + e->small_len };
+	struct wf_remote *r = e->p->remote[e->other];
+	struct wf_act a = { .kind = WF_ACT_MSG };
+	const unsigned char *where;
+	struct wf_brief b;
+	struct wf_brisk m;
+
+	if (!e->body_len || e->rx_len - e->small_len < e->body_len)
+		return false;
+	where = wf_remote_body_where(&whole, &m);
+	if (!where || !wf_remote_body_looked(r, e->lane, &whole, where, &b))
+		return false;
+	if (wf_wire_get_msg(where, &a.msg))
+		sim_fail(e->p->w, "a body of what is no message");
+	a.msg.payload = whole.body;
+	a.cost = b.cost;
+	wf_remote_body_told(r, e->lane, &b, e->body_len, e->p->w->now);
+	upper_act(e->p, e->other, e, &a);
+	e->whole = true;
+	return true;
+}
+
 /* A step; false: wait for more. */
 static bool read_step(struct world *w, struct end *e)
 {
@@ -429,7 +488,7 @@ static bool read_step(struct world *w, struct end *e)
 			return false;
 		do {
 			rc = 0;
-			if (sim_random(w, 2) || !(sim_random(w, 2) ? read_row(e) : read_briskly(e, &acts)))
+			if (sim_random(w, 2) || !(sim_random(w, 2) ? read_row(e) || read_body_whole(e) : read_briskly(e, &acts)))
 				rc = wf_remote_record(r, e->lane, e->rx, e->small_len, e->body_len, w->now, &acts);
 			perform(e, &acts);
 		} while (rc == 1);

@@ -203,6 +203,7 @@ void wires_free(struct world *w);
 void shell_connect(struct world *w, struct proc *p, uint32_t other, uint32_t slot, uint32_t gen);
 void shell_bytes(struct world *w, struct end *e);       /* something arrived */
 void shell_awake(struct world *w, struct proc *p);      /* a pause is over */
+bool shell_body(struct proc *p, uint32_t to, struct wf_rsend *s);               /* the same for one with a body */
 bool shell_brisk(struct proc *p, uint32_t to, const struct wf_brisk *b);        /* sent by the shortest way; false: nothing happened */
 void shell_room(struct world *w, struct end *e);        /* the connection takes bytes again */
 void shell_lost(struct world *w, struct end *e);        /* it is broken */

@@ -666,6 +666,14 @@ static bool sent_briskly(struct proc *p, uint32_t to, const struct mail *m, stru
 	return wf_remote_brisk(p->remote[to], &b);
 }
 
+/* The same for one with a body. */
+static bool body_sent_briskly(struct proc *p, uint32_t to, struct mail *m, struct world *w)
+{
+	const struct wf_rsend *s = &m->s;
+
+	return !s->prio && !s->head_len && !s->flags && s->len > WF_INLINE_MOST && sim_random(w, 2) && shell_body(p, to, &m->s);
+}
+
 struct mail *upper_send(struct proc *p, uint32_t port, uint32_t to, uint32_t to_port, uint64_t len, int flags, int prio, uint32_t class)
 {
 	struct world *w = p->w;
@@ -691,7 +699,7 @@ struct mail *upper_send(struct proc *p, uint32_t port, uint32_t to, uint32_t to_
 		w->channel[p->number][port][to][to_port][prio + 4] = m;
 	*last = m;
 	m->accepted = true;
-	rc = sent_briskly(p, to, m, w) ? WEFT_DONE : wf_remote_send(p->remote[to], &m->s, w->now);
+	rc = sent_briskly(p, to, m, w) ? WEFT_DONE : body_sent_briskly(p, to, m, w) ? 0 : wf_remote_send(p->remote[to], &m->s, w->now);
 	sim_note(w, 0x50000 + (uint64_t)(rc + 1000));
 	if (!rc && p->remote[to]->err)
 		sim_fail(w, "a send was accepted after the session's end");

@@ -304,6 +304,59 @@ WF_HOT static ssize_t read_once(struct tcp_lane *lane, unsigned char **ret_base,
 	return n;
 }
 
+/* Bytes that may be meant for @piece, behind @front others in @stage: read there, as many as are here, and what comes behind both into the stage behind the room for them. How many in all;
+ * 0: the end; -E. */
+static ssize_t read_into(struct tcp_lane *lane, unsigned char *stage, size_t front, struct iovec piece)
+{
+	struct iovec iov[3] = { { stage, front }, piece, { stage + front + piece.iov_len, TCP_TAIL } };
+	size_t sum = 0, whole = front + piece.iov_len;
+	int first = 0;
+
+	for (;;) {
+		ssize_t n = syscall(SYS_recvmsg, lane->fd, &(struct msghdr){ .msg_iov = iov + first, .msg_iovlen = (size_t)(3 - first) }, MSG_DONTWAIT);
+
+		if (n <= 0)
+			return sum ? (ssize_t)sum : n < 0 ? -errno : 0;
+		sum += (size_t)n;
+		if (sum <= front || sum >= whole)
+			return (ssize_t)sum;
+		first = 1;
+		iov[1] = (struct iovec){ (char *)piece.iov_base + (sum - front), whole - sum };
+	}
+}
+
+/* The core has a guess where the next bytes go. As need_end; @ret_n as of read_once. */
+WF_HOT static int read_ahead(struct tcp_ref ref, size_t front, struct iovec piece, int *events, ssize_t *ret_n)
+{
+	struct tcp_lane *lane = ref.lane;
+	unsigned char *stage;
+	size_t got;
+	ssize_t n;
+	int r;
+
+	if (!stage_have(lane->rail) || front + piece.iov_len + TCP_TAIL > TCP_STAGE) {
+		*ret_n = -ENOMEM;
+		return 0;
+	}
+	stage = lane->rail->stage;
+	*ret_n = n = read_into(lane, stage, front, piece);
+	if (n <= 0)
+		return 0;
+	atomic_store_explicit(&lane->received, atomic_load_explicit(&lane->received, memory_order_relaxed) + (uint64_t)n, memory_order_relaxed);
+	if ((size_t)n <= front)
+		return feed(ref, stage, (size_t)n, events);
+	got = (size_t)n - front < piece.iov_len ? (size_t)n - front : piece.iov_len;
+	++*events;
+	r = lane->rail->up->came_ahead(lane->cookie, stage, front, got);
+	if (!wf_tcp_same(ref))
+		return 1;
+	if (wf_unlikely(r == 0))
+		return feed(ref, stage, (size_t)n, events);
+	if (r < 0)
+		return r;
+	return (size_t)n > front + got ? feed(ref, stage + front + got, (size_t)n - front - got, events) : 0;
+}
+
 /* A need was dropped: what had come of it is told before anything else. As need_end. */
 static int obey_drop(struct tcp_ref ref)
 {
@@ -323,9 +376,21 @@ WF_HOT bool wf_tcp_read(struct tcp_ref ref, size_t budget, int *ret_events)
 		r = obey_drop(ref);
 	for (size_t sum = 0; full && sum < budget && r == 0;) {
 		unsigned char *base;
-		size_t rest;
-		ssize_t n = read_once(lane, &base, &rest, &full);
+		struct iovec piece;
+		size_t rest = 0, front = 0;
+		ssize_t n;
 
+		if (lane->rail->up->ahead && !lane->rest && !lane->need.pieces)
+			front = lane->rail->up->ahead(lane->cookie, &piece);
+		if (wf_unlikely(front != 0)) {
+			r = read_ahead(ref, front, piece, ret_events, &n);
+			if (n != -EFAULT)
+				full = false;
+			else
+				front = 0;      /* no such memory: whose it is will find out */
+		}
+		if (wf_likely(!front))
+			n = read_once(lane, &base, &rest, &full);
 		if (n == -EAGAIN || n == -EINTR)
 			return true;
 		if (n <= 0) {
@@ -333,7 +398,7 @@ WF_HOT bool wf_tcp_read(struct tcp_ref ref, size_t budget, int *ret_events)
 			return wf_tcp_fail(ref, (int)n);
 		}
 		sum += (size_t)n;
-		if (lane->need.pieces && lane->got >= lane->need.min) {
+		if (r == 0 && lane->need.pieces && lane->got >= lane->need.min) {
 			++*ret_events;
 			r = need_end(ref);
 		}

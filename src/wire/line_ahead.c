@@ -1,0 +1,120 @@
+/* line_ahead.c - a body that is read to where it is wanted before it is known whose it is. See line.h.
+ *
+ * Who spins for a message at its own port and looks at the rails itself has memory for it, and nobody else writes there (port/expect.h). Where the last two records of a line were
+ * alike, one message with a body, the next one likely is, too: so the driver is asked to read what comes behind as many bytes as their heads had straight there, in one call. If it is
+ * that message all is done. If not its bytes go to where the driver would have read them, the memory gets back what it had, and all takes its usual way; then nothing is guessed
+ * until more of them are alike again.
+ *
+ * Nothing counts before its checksum was looked at; until then the bytes are in memory that its owner has lent, and is told of only if they stay.
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "port/expect.h"
+#include "port/self.h"
+#include "wire/line.h"
+
+#define ALIKE_LEAST 1u          /* records like the one before */
+#define ALIKE_MOST 64u          /* the same behind guesses that were wrong: twice as many each time */
+#define RIGHT 16u               /* guesses that make up for a wrong one */
+
+/* Nothing is guessed for now. */
+static void unsure(struct wf_line *l)
+{
+	l->guess.sure = false;
+	l->guess.alike = 0;
+	wf_expect_likely(0);
+}
+
+void wf_line_bodied(struct wf_line *l, const struct wf_whole *w, size_t front)
+{
+	struct wf_brisk m;
+	bool alike = l->guess.front == front && l->guess.body == w->body_len && wf_remote_body_where(w, &m);
+
+	l->guess.front = (uint32_t)front;
+	l->guess.body = w->body_len;
+	if (!alike || l->open.end.mode != WF_MODE_AUTH || w->body_len > WF_EXPECT_LONGEST || l->trunk->remote.conf.rails > 1) {
+		unsure(l);
+		return;
+	}
+	if (++l->guess.alike <= l->guess.wanted)
+		return;
+	l->guess.sure = true;
+	wf_expect_likely(w->body_len);
+}
+
+WF_HOT size_t wf_line_ahead(void *cookie, struct iovec *ret_piece)
+{
+	const struct wf_line *l = cookie;
+	struct wf_expect *x = wf_self.expects;
+
+	if (wf_likely(!l->guess.sure || !x || l->stage != WF_LINE_RECORDS) || !wf_expect_lends(x, l->guess.body))
+		return 0;
+	*ret_piece = (struct iovec){ x->data, l->guess.body };
+	return l->guess.front;
+}
+
+/* [reader] The record whose frames are at @p and whose body is where it was expected: 1: it is that message, and has come. 0: nothing happened. */
+WF_HOT static int came(struct wf_line *l, struct wf_expect *x, uint8_t *p)
+{
+	struct wf_whole w = { .frames = p + WF_RECORD_HEAD, .len = l->guess.front - WF_RECORD_HEAD - 4, .body_len = l->guess.body, .body = x->data };
+	struct wf_trunk *t = l->trunk;
+	weft_time now = wf_now_about();
+	bool due = false, news = false;
+	const unsigned char *where;
+	size_t frames, body;
+	struct wf_brisk m;
+	struct wf_brief b;
+	struct wf_guest g;
+	long took = 0;
+
+	if (wf_unlikely(wf_get32(p) != w.len || wf_get32(p + 4) != w.body_len || !(where = wf_remote_body_where(&w, &m))))
+		return 0;
+	g = (struct wf_guest){ .to = (wf_process_id >> 32) << 32 | m.to, .src = (weft_id)t->process << 32 | m.from, .tag = m.tag, .context = m.context, .payload = m.payload, .len = m.len,
+			       .index = m.index };
+	if (wf_unlikely(!wf_expect_fits(x, &g)))
+		return 0;
+	wf_lock(&t->lock);
+	if (wf_likely(wf_remote_body_looked(&t->remote, l->of, &w, where, &b)))
+		took = wf_opener_frames(&l->open, p, l->guess.front, &frames, &body);
+	if (wf_likely(took > 0)) {
+		wf_remote_body_told(&t->remote, l->of, &b, w.body_len, now);
+		t->costs += b.cost;
+		if (wf_unlikely(t->costs > t->remote.conf.window / 16)) {
+			wf_arrive_credit_locked(t, t->costs);
+			t->costs = 0;
+		}
+		due = wf_remote_due(&t->remote, now);
+		news = wf_trunk_news_locked(t);
+	}
+	wf_unlock(&t->lock);
+	if (wf_unlikely(took <= 0))
+		return (int)took;
+	wf_opener_body(&l->open, x->data, w.body_len);          /* nothing but its number: auth */
+	wf_expect_came(x, &g);
+	l->due |= due;
+	if (wf_unlikely(news))
+		wf_trunks_by(atomic_load_explicit(&t->wake, memory_order_relaxed));
+	return 1;
+}
+
+WF_HOT int wf_line_came_ahead(void *cookie, void *bytes, size_t front, size_t got)
+{
+	struct wf_line *l = cookie;
+	struct wf_expect *x = wf_self.expects;
+	int r = 0;
+
+	if (wf_likely(got == l->guess.body))
+		r = came(l, x, bytes);
+	if (wf_likely(r == 1)) {
+		if (wf_unlikely(l->guess.wanted > 0) && ++l->guess.right % RIGHT == 0)
+			l->guess.wanted /= 2;
+		wf_line_see_to(l);
+		return 1;
+	}
+	memcpy((uint8_t *)bytes + front, x->data, got);
+	wf_expect_restores(x, got);
+	l->guess.wanted = l->guess.wanted ? l->guess.wanted < ALIKE_MOST ? 2 * l->guess.wanted : ALIKE_MOST : ALIKE_LEAST;
+	unsure(l);
+	return r;
+}
