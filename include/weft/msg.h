@@ -81,7 +81,8 @@ int weft_send(struct weft_port *from, weft_id to, uint64_t tag, const void *data
 
 /**
  * weft_recv - receive at @at (NULL: my own) the first message from @from (or WEFT_ANY) with @tag
- * (or WEFT_ANY_TAG) into @cap bytes at @data.
+ * (or WEFT_ANY_TAG) into @cap bytes at @data. Nobody else may use them meanwhile; behind the message
+ * they are what they were.
  * Returns 0; -EMSGSIZE: longer than @cap (status.len tells), the message is still there;
  * -ESRCH: @from is gone or never was and has left nothing; -ECONNRESET: it ended while we waited, or
  * a process died whose message was being fetched (which is waited for whatever @until is); -EHOSTUNREACH: its host is not reached any more;

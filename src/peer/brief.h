@@ -77,7 +77,7 @@ static inline __attribute__((always_inline)) const unsigned char *wf_brief_head(
 	if (wf_unlikely(len >= 32 && p[0] == WF_WIRE_PADDING)) {
 		uint32_t n = WF_WIRE_PAD(wf_get16(p + 2));
 
-		if (!n || n > len - 16)
+		if (wf_get16(p + 2) < 8 || n > len - 16)
 			return NULL;
 		p += n;
 		len -= n;

@@ -75,11 +75,9 @@ WF_HOT static int glance(void)
 
 	if (n > 0)
 		wf_self.abroad = ABROAD;
-	if (spins) {
-		wf_fence_slow();                                        /* F1 with wf_lead_park */
-		if (wf_unlikely(atomic_load_explicit(&leader, memory_order_relaxed) != NULL))
-			ring();
-	}
+	/* Who leads said so before it took the rail's lock to arm. If that was before our look took it we see it here; if behind it, it has put back what we took out. */
+	if (spins && wf_unlikely(atomic_load_explicit(&leader, memory_order_relaxed) != NULL))
+		ring();
 	return n;
 }
 
@@ -191,8 +189,7 @@ int wf_lead_park(struct wf_parker *p, weft_time until, void (*cleanup)(void *), 
 	if (wf_likely(!wf_hosts) || !wf_trylock(&leading))
 		return wf_park(p, until, cleanup, arg);
 	atomic_store_explicit(&leader, p, memory_order_relaxed);
-	wf_fence_slow();                                                /* F1 with wf_lead_look */
-	armed = wf_hosts->arm() == 0;
+	armed = wf_hosts->arm() == 0;                                   /* under the rail's lock: see glance */
 	/* acq_rel: a waker's 0 stays. */
 	if (armed && atomic_compare_exchange_strong_explicit(&p->word, &asleep, 2, memory_order_acq_rel, memory_order_acquire)) {
 		pthread_cleanup_push(cancelled, &u);

@@ -284,6 +284,14 @@ static bool both(const unsigned char *bytes, uint32_t len, uint32_t body_len)
 	where = wf_remote_body_where(&w, &m);
 	taken = where && wf_remote_body_looked(&b, lb[1], &w, where, &brief);
 	if (taken) {
+		struct wf_acts ac = { 0 };
+		struct wf_lane *lc[3];
+		struct wf_remote c;
+
+		warm(&c, lc);
+		CHECK_OK(wf_remote_record(&c, lc[1], bytes, len, body_len, 2 * WEFT_S, &ac));   /* nobody takes what others would not */
+		CHECK(ac.n == 1 && ac.a[0].kind == WF_ACT_BODY && ac.a[0].msg.to == m.to && ac.a[0].msg.tag == m.tag && ac.a[0].msg.len == m.len);
+		wf_remote_fini(&c);
 		MUST(wf_remote_record_brisk(&a, la[1], &w, 2 * WEFT_S, &aa, false));
 		wf_remote_body_told(&b, lb[1], &brief, body_len, 2 * WEFT_S);
 		CHECK(aa.n == 1 && aa.a[0].kind == WF_ACT_MSG && aa.a[0].cost == brief.cost);
@@ -316,6 +324,11 @@ TEST(a_record_with_a_body_is_read_the_same_by_either_way)
 		CHECK(both(bytes + (context ? 48 : 56), FRAMES - (context ? 48 : 56), LONG));           /* and the padding */
 		CHECK(!both(bytes + (context ? 64 : 72), FRAMES - (context ? 64 : 72), LONG));          /* and the stream */
 	}
+	record(&r, bytes, 0, LONG);
+	wf_wire_head(bytes + 48, WF_WIRE_PADDING, 0, 8);
+	CHECK(both(bytes + 48, FRAMES - 48, LONG));
+	wf_wire_head(bytes + 48, WF_WIRE_PADDING, 0, 7);                /* no frame is that short */
+	CHECK(!both(bytes + 48, FRAMES - 48, LONG));
 	wf_remote_fini(&r);
 }
 

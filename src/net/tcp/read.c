@@ -325,7 +325,7 @@ static ssize_t read_into(struct tcp_lane *lane, unsigned char *stage, size_t fro
 	}
 }
 
-/* The core has a guess where the next bytes go. As need_end; @ret_n as of read_once. */
+/* The core has a guess where the next bytes go. As need_end; @ret_n as of read_once; -EFAULT: they cannot go there, nothing happened. */
 WF_HOT static int read_ahead(struct tcp_ref ref, size_t front, struct iovec piece, int *events, ssize_t *ret_n)
 {
 	struct tcp_lane *lane = ref.lane;
@@ -335,7 +335,7 @@ WF_HOT static int read_ahead(struct tcp_ref ref, size_t front, struct iovec piec
 	int r;
 
 	if (!stage_have(lane->rail) || front + piece.iov_len + TCP_TAIL > TCP_STAGE) {
-		*ret_n = -ENOMEM;
+		*ret_n = -EFAULT;
 		return 0;
 	}
 	stage = lane->rail->stage;
@@ -387,7 +387,7 @@ WF_HOT bool wf_tcp_read(struct tcp_ref ref, size_t budget, int *ret_events)
 			if (n != -EFAULT)
 				full = false;
 			else
-				front = 0;      /* no such memory: whose it is will find out */
+				front = 0;      /* no such memory: whose it is will find out; or more than was thought of */
 		}
 		if (wf_likely(!front))
 			n = read_once(lane, &base, &rest, &full);
