@@ -375,7 +375,7 @@ WF_HOT bool wf_tcp_read(struct tcp_ref ref, size_t budget, int *ret_events)
 	if (wf_unlikely(atomic_load_explicit(&lane->word, memory_order_relaxed) & TCP_DROP))
 		r = obey_drop(ref);
 	for (size_t sum = 0; full && sum < budget && r == 0;) {
-		unsigned char *base;
+		unsigned char *base = NULL;
 		struct iovec piece;
 		size_t rest = 0, front = 0;
 		ssize_t n;
