@@ -120,6 +120,22 @@ void wf_remote_care(struct wf_remote *r, int more)
 	r->dirty = true;
 }
 
+/* All was said, and BYE. */
+static void closed(struct wf_remote *r)
+{
+	r->closed = r->closed_due = true;
+	for (struct wf_lane *lane = r->lanes; lane < r->lanes + WF_LANES; lane++)
+		wf_lane_drop(r, lane);
+	r->err = -ESHUTDOWN;
+}
+
+void wf_remote_left(struct wf_remote *r, weft_time now)
+{
+	r->now = now;
+	if (r->bye_out && !r->closed && !r->err)
+		closed(r);
+}
+
 /* Drained: BYE; acknowledged: closed. */
 static void run_close(struct wf_remote *r)
 {
@@ -133,10 +149,7 @@ static void run_close(struct wf_remote *r)
 		r->bye_out = true;
 		wf_control_put(r, frame, sizeof(frame));
 	} else if (r->bye_out && !r->unacked) {
-		r->closed = r->closed_due = true;
-		for (struct wf_lane *lane = r->lanes; lane < r->lanes + WF_LANES; lane++)
-			wf_lane_drop(r, lane);
-		r->err = -ESHUTDOWN;
+		closed(r);
 	}
 }
 

@@ -565,5 +565,6 @@ void wf_remote_gone(struct wf_remote *r, int err, weft_time now);       /* dead,
 void wf_remote_doomed(struct wf_remote *r, weft_time now);              /* dead, by who knows: what it sent before is read first, and no lane opened any more */
 void wf_remote_found(struct wf_remote *r, weft_time now);               /* where it is is known by now: lanes that could not be opened are tried at once */
 void wf_remote_close(struct wf_remote *r, weft_time now);               /* drains, says BYE; CLOSED tells. New sends: -ESHUTDOWN */
+void wf_remote_left(struct wf_remote *r, weft_time now);                /* the other end is there no more: a BYE that was said needs no answer */
 
 #endif

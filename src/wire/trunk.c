@@ -35,9 +35,14 @@ static void concluded(struct wf_trunk *t, int err, bool met)
 	wf_unlock(&t->lock);
 }
 
+/* One of the own job that we have met and that listens no more has left it, or is dead, which agents tell. What it has left to say of our farewell may be lost with a lane, and nobody there says it again. */
 void wf_trunk_refused(struct wf_trunk *t)
 {
 	concluded(t, -ECONNRESET, true);
+	wf_lock(&t->lock);
+	if (t->known)
+		wf_remote_left(&t->remote, wf_now());
+	wf_unlock(&t->lock);
 }
 
 /* One that runs may not have been told of the attachment yet; but not for ever. */

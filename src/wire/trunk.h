@@ -132,7 +132,7 @@ struct wf_trunk *wf_trunk_caller(const struct wf_endpoint *me, uint32_t called);
 int wf_trunk_fail(uint32_t process);                    /* [any] why there is none, in words */
 struct wf_trunk *wf_trunk_at(uint32_t process);         /* [any] NULL: none was made */
 struct wf_trunk *wf_trunk_next(uint32_t *at);           /* [any] all of them, one after the other: *@at is 0 at first. NULL: that was the last */
-void wf_trunk_refused(struct wf_trunk *t);              /* [no lock] nobody listens where it was: if it is of another job it is gone */
+void wf_trunk_refused(struct wf_trunk *t);              /* [no lock] nobody listens where it was: if it is of another job it is gone; else farewells are over */
 void wf_trunk_shut(struct wf_trunk *t);                 /* [no lock] it closed a lane instead of answering the first frame: after a while one of another job that was never met is gone, -EACCES */
 void wf_trunks_drop(uint32_t alias);                    /* [no lock] all of that job are gone */
 

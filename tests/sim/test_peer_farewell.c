@@ -1,0 +1,40 @@
+/* test_peer_farewell.c - a farewell to who is there no more. */
+#include "alone.h"
+
+TEST(a_farewell_that_was_said_needs_no_answer_of_who_has_left)
+{
+	struct wf_lane *lane[3];
+	struct wf_remote r;
+
+	alone(&r, lane);
+	wf_remote_left(&r, WEFT_S);             /* nothing was said: who has left may be dead, which others tell */
+	CHECK(!r.err && acts_of(&r, WF_ACT_CLOSED) == 0);
+	wf_remote_close(&r, WEFT_S);
+	CHECK_EQ(acts_of(&r, WF_ACT_CLOSED), 0);
+	CHECK(r.bye_out);
+	wf_remote_left(&r, WEFT_S);
+	CHECK(r.err && acts_of(&r, WF_ACT_CLOSED) == 1);
+	wf_remote_left(&r, WEFT_S);
+	CHECK_EQ(acts_of(&r, WF_ACT_CLOSED), 0);        /* told once */
+	wf_remote_fini(&r);
+}
+
+/* What it has not acknowledged it may not have: its death decides. */
+TEST(who_has_left_before_all_was_said_is_waited_for)
+{
+	struct wf_rsend s = { .to = 1, .from = 1, .len = 8, .flags = WF_SEND_NOW };
+	struct wf_lane *lane[3];
+	struct wf_remote r;
+
+	alone(&r, lane);
+	MUST(wf_remote_send(&r, &s, WEFT_S) == WEFT_DONE);
+	wf_remote_close(&r, WEFT_S);
+	CHECK_EQ(acts_of(&r, WF_ACT_CLOSED), 0);
+	CHECK(!r.bye_out);
+	wf_remote_left(&r, WEFT_S);
+	CHECK(!r.err && acts_of(&r, WF_ACT_CLOSED) == 0);
+	wf_remote_gone(&r, -ECONNRESET, WEFT_S);
+	wf_remote_fini(&r);
+}
+
+TEST_MAIN
