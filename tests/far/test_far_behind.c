@@ -9,7 +9,7 @@ static _Atomic bool claimed, said;
 /* From now on two threads use the way. */
 static void *lags(void *arg)
 {
-	struct wf_claimed at;
+	struct wf_claimed at = { .cell = NULL };
 	struct wf_way *way;
 	uint16_t who;
 
