@@ -509,8 +509,7 @@ struct wf_row {
 bool wf_remote_record_row(struct wf_remote *r, struct wf_lane *lane, const void *frames, uint32_t len, weft_time now, struct wf_row *ret_row);
 
 /* The same for one message with its body, as its sender left it by wf_remote_body_flat: first it is looked at, then, if all else holds, told, under one lock. Ends of sends wait for wf_remote_acts. */
-/* What a record that is read the short way consists of: ACK or not, LIMIT or not, STREAM, short messages. */
-struct wf_brief {
+struct wf_brief {                       /* of a record that is read a short way: ACK or not, LIMIT or not, padding or not, STREAM, messages */
 	struct wf_out *acked;           /* NULL: no ACK */
 	uint64_t upto, limit;
 	struct wf_in *in;

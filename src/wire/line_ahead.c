@@ -18,7 +18,7 @@
 #define ALIKE_MOST 64u          /* the same behind guesses that were wrong: twice as many each time */
 #define RIGHT 16u               /* guesses that make up for a wrong one */
 
-/* Nothing is guessed for now. */
+/* Nothing is guessed until some are alike again. */
 static void unsure(struct wf_line *l)
 {
 	l->guess.sure = false;
