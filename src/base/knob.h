@@ -21,6 +21,7 @@ enum wf_knob {
 	WF_KNOB_LOG,            /* log level */
 	WF_KNOB_SECURE,         /* 0 full, 1 auth, 2 sum: in the order of enum wf_mode (secure/handshake.h) */
 	WF_KNOB_RAILS,          /* a text: net/choose.h */
+	WF_KNOB_CONGESTION,     /* a text: a name, "system", or empty; for the first driver built in */
 	WF_KNOB_SILENCE,        /* ms after which a process of another host counts as gone */
 	WF_KNOBS
 };

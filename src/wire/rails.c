@@ -138,8 +138,9 @@ static struct wf_route_ops ops = {
 /* What the rail of this process is called, and what it is told. */
 static int name_rail(const struct wf_wire_self *self, char *ret_name, size_t n, char *ret_options, size_t m)
 {
-	const char *text = wf_knob_text(WF_KNOB_RAILS);
+	const char *text = wf_knob_text(WF_KNOB_RAILS), *driver = wf_driver_at(0)->name, *congestion = wf_knob_text(WF_KNOB_CONGESTION);
 	struct wf_choice choice = { .driver = wf_driver_at(0) };        /* the first built in is the one that every machine has */
+	char ports[32] = "";
 	int r;
 
 	snprintf(choice.adapter, sizeof(choice.adapter), "%s", self->adapter);
@@ -149,10 +150,13 @@ static int name_rail(const struct wf_wire_self *self, char *ret_name, size_t n, 
 			return r < 0 ? r : weft_fail(-EINVAL, "knob rails: '%s' means %d adapters, and this version uses one", text, r);
 	}
 	snprintf(ret_name, n, "%s:%s", choice.driver->name, choice.adapter);
-	ret_options[0] = 0;
+	if (congestion[strcspn(congestion, " \t\n,")])
+		return weft_fail(-EINVAL, "knob congestion: '%.40s' is no name", congestion);
 	if (self->ports)
-		snprintf(ret_options, m, "%s.ports=%u-%u", wf_driver_at(0)->name, self->ports, self->ports_last);
-	return 0;
+		snprintf(ports, sizeof(ports), "%u-%u", self->ports, self->ports_last);
+	r = snprintf(ret_options, m, "%s%s%s%s %s%s%s%s", self->ports ? driver : "", self->ports ? ".ports" : "", self->ports ? "=" : "", ports,
+		     *congestion ? driver : "", *congestion ? ".congestion" : "", *congestion ? "=" : "", congestion);
+	return r < (int)m ? 0 : weft_fail(-EINVAL, "knob congestion: '%.40s...' is too long", congestion);
 }
 
 int wf_wire_join(const struct wf_wire_self *job, char *ret_at, size_t n)

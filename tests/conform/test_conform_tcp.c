@@ -357,6 +357,60 @@ TEST(sockets_have_the_options_their_lanes_need)
 	side_close(&b);
 }
 
+/* What both ends of a lane have, between rails that are opened so. */
+static void control_of(const char *options, char ret_name[2][TCP_CONGESTION_NAME])
+{
+	struct side a, b;
+	struct end *e;
+
+	side_open_with(&a, options);
+	side_open_with(&b, options);
+	a.other = &b;
+	b.other = &a;
+	e = cable(&a, &b, WEFT_LANE_BULK);
+	carry(e, 300000, 70000);
+	for (int i = 0; i < 2; i++) {
+		struct side *s = i ? &b : &a;
+		void *lane = (i ? e->other : e)->lane;
+		socklen_t len = TCP_CONGESTION_NAME;
+
+		wf_lane_tune(s->rail, lane, WEFT_LANE_BULK, 0);
+		memset(ret_name[i], 0, TCP_CONGESTION_NAME);
+		MUST_OK(getsockopt(((struct tcp_lane *)lane)->fd, IPPROTO_TCP, TCP_CONGESTION, ret_name[i], &len));
+	}
+	side_close(&a);
+	side_close(&b);
+}
+
+TEST(lanes_have_the_congestion_control_that_was_asked_for_or_fits)
+{
+	static const char *const bad[] = { "tcp.congestion=nosuch", "tcp.congestion=", "tcp.congestion=sixteen_is_a_lot", "tcp.near_us=-1" };
+	char has[2][TCP_CONGESTION_NAME], usual[TCP_CONGESTION_NAME] = "";
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof(usual);
+	struct wf_rail *rail;
+	bool paces;
+
+	MUST(fd >= 0);
+	MUST_OK(getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, usual, &len));
+	close(fd);
+	paces = !strncmp(usual, "bbr", 3);
+	printf("# the system has %s\n", usual);
+	control_of("tcp.congestion=reno", has);
+	CHECK(!strcmp(has[0], "reno") && !strcmp(has[1], "reno"));
+	control_of("tcp.congestion=system", has);
+	CHECK(!strcmp(has[0], usual) && !strcmp(has[1], usual));
+	control_of("tcp.near_us=1000000", has);
+	for (int i = 0; i < 2; i++)
+		CHECK(!strcmp(has[i], paces ? "reno" : usual));
+	control_of("tcp.near_us=0", has);               /* nobody is near */
+	CHECK(!strcmp(has[0], usual) && !strcmp(has[1], usual));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		CHECK_EQ(wf_rail_open("tcp:lo", bad[i], &conform_upcalls, conform_retry, NULL, &rail), -EINVAL);
+		CHECK(*weft_last_error());
+	}
+}
+
 TEST(what_a_bulk_lane_has_accepted_and_not_sent_is_bounded)
 {
 	weft_time late = weft_now() + 20 * WEFT_S;

@@ -217,6 +217,7 @@ void wf_tcp_lane_tune(void *state, int klass, size_t unsent)
 	else
 		setsockopt(lane->fd, IPPROTO_IPV6, IPV6_TCLASS, &tos, sizeof(tos));
 	setsockopt(lane->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &lowat, sizeof(lowat));
+	wf_tcp_congestion_fit(lane);
 }
 
 /* A socket that leaves from the rail's own address. */
@@ -229,6 +230,7 @@ static int socket_make(struct tcp_rail *rail)
 		return weft_fail(-errno, "tcp: no socket for a lane: %s", strerror(errno));
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
+	wf_tcp_congestion_set(rail, fd);
 	from.sin6_port = 0;
 	if (bind(fd, (struct sockaddr *)&from, rail->here_len) < 0) {
 		r = weft_fail(-errno, "tcp: cannot leave from the rail's address: %s", strerror(errno));

@@ -43,14 +43,19 @@ int wf_tcp_listen(struct tcp_rail *rail)
 {
 	unsigned span = (unsigned)(rail->opt.port_last - rail->opt.port_first) + 1u;
 	unsigned begin = (unsigned)(wf_now() / 1000) % span;    /* two processes that begin together rarely try the same ports */
-	int fd = -EADDRINUSE;
+	int fd = -EADDRINUSE, r;
 
 	if (!rail->opt.port_first)
 		fd = try_port(rail, 0);
 	else
 		for (unsigned i = 0; i < span && fd == -EADDRINUSE; i++)
 			fd = try_port(rail, rail->opt.port_first + (begin + i) % span);
-	return fd < 0 ? weft_fail(fd, "tcp: cannot listen: %s", strerror(-fd)) : fd;
+	if (fd < 0)
+		return weft_fail(fd, "tcp: cannot listen: %s", strerror(-fd));
+	r = wf_tcp_congestion_begin(rail, fd);          /* who is let in has it from here */
+	if (r < 0)
+		close(fd);
+	return r < 0 ? r : fd;
 }
 
 static void watch(struct tcp_rail *rail, uint32_t events)

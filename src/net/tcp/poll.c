@@ -262,6 +262,10 @@ WF_HOT int wf_tcp_poll(void *state, int budget, unsigned flags)
 			rail->hot.lane = NULL;
 		leave(rail);
 	}
+	if (wf_unlikely(atomic_load_explicit(&rail->elsewhere, memory_order_relaxed))) {
+		atomic_store_explicit(&rail->elsewhere, false, memory_order_relaxed);
+		rail->stride = 1;
+	}
 	if (!rail->hot.lane || (n == 0 && (!(flags & WEFT_POLL_SPIN) || rail->hot.lane->huge)) || ++rail->looks >= rail->stride) {
 		rail->looks = 0;
 		r = sweep(rail, budget < 1 ? 1 : budget, &others);

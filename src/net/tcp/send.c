@@ -9,6 +9,37 @@
 
 #include "net/tcp/tcp.h"
 
+#define SPLIT_LEAST ((size_t)48 << 10)  /* bytes that go in two calls: more than these, */
+#define SPLIT_MOST ((size_t)80 << 10)   /* ... and less: more are several of the kernel's packets anyway */
+#define SPLIT_AT (((size_t)36 << 10) + 128)
+#define SPLIT_PIECES 8u
+
+/* About one of the kernel's packets becomes two: who reads has the first in hand while the second is copied. 64 KiB to and fro between bare sockets over lo: 0.93 of the time (aarch64). As
+ * sendmsg: bytes, or -1. */
+static ssize_t send_in_two(struct tcp_lane *lane, const struct iovec *piece, uint32_t pieces, int flags)
+{
+	struct iovec front[SPLIT_PIECES], back[SPLIT_PIECES];
+	uint32_t nf = 0, nb = 0;
+	size_t left = SPLIT_AT;
+	ssize_t n, m;
+
+	for (uint32_t i = 0; i < pieces; i++) {
+		size_t k = piece[i].iov_len < left ? piece[i].iov_len : left;
+
+		if (k)
+			front[nf++] = (struct iovec){ piece[i].iov_base, k };
+		if (k < piece[i].iov_len)
+			back[nb++] = (struct iovec){ (char *)piece[i].iov_base + k, piece[i].iov_len - k };
+		left -= k;
+	}
+	n = syscall(SYS_sendmsg, lane->fd, &(struct msghdr){ .msg_iov = front, .msg_iovlen = nf }, flags);
+	if (n != (ssize_t)SPLIT_AT)
+		return n;
+	m = nb == 1 ? syscall(SYS_sendto, lane->fd, back->iov_base, back->iov_len, flags, NULL, 0) :
+		      syscall(SYS_sendmsg, lane->fd, &(struct msghdr){ .msg_iov = back, .msg_iovlen = nb }, flags);
+	return m < 0 ? n : n + m;
+}
+
 WF_HOT ssize_t wf_tcp_send(void *state, const struct weft_out *out)
 {
 	struct tcp_lane *lane = state;
@@ -28,6 +59,8 @@ WF_HOT ssize_t wf_tcp_send(void *state, const struct weft_out *out)
 	do {
 		if (out->pieces == 1) {
 			n = syscall(SYS_sendto, lane->fd, out->piece->iov_base, all, flags, NULL, 0);
+		} else if (all > SPLIT_LEAST && all < SPLIT_MOST && out->pieces <= SPLIT_PIECES) {
+			n = send_in_two(lane, out->piece, out->pieces, flags);
 		} else {
 			union { const struct iovec *borrowed; struct iovec *unconst; } u = { .borrowed = out->piece };
 
@@ -36,6 +69,8 @@ WF_HOT ssize_t wf_tcp_send(void *state, const struct weft_out *out)
 		}
 	} while (n < 0 && errno == EINTR);
 	if (n >= 0) {
+		if (wf_unlikely((size_t)n > TCP_HUGE))
+			atomic_store_explicit(&lane->rail->elsewhere, true, memory_order_relaxed);
 		atomic_store_explicit(&lane->sent, atomic_load_explicit(&lane->sent, memory_order_relaxed) + (uint64_t)n, memory_order_relaxed);
 		if ((size_t)n < all)
 			wf_tcp_block(lane);

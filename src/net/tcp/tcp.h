@@ -37,6 +37,7 @@
 #define TCP_HUGE ((size_t)256 << 10)    /* more than these are a part of something that was asked for, or is about to be */
 #define TCP_SMALL ((size_t)256)         /* bytes that say nothing of what comes next: the end of something, acknowledgements */
 #define TCP_STASH ((size_t)512)         /* up to this, what is left is copied aside; else the whole stage stays with the lane */
+#define TCP_CONGESTION_NAME 16          /* with its end, as the kernel has it */
 #define TCP_CHUNK 64u                   /* lanes allocated at once */
 #define TCP_CHUNKS 4096u
 #define TCP_EVENTS 64
@@ -93,6 +94,8 @@ struct tcp_options {
 	int family;                     /* AF_INET, AF_INET6; 0: what the interface has, IPv4 first */
 	int connect_ms, silent_ms;      /* how long a connect may take; how long a stranger may say nothing */
 	int strangers;                  /* how many there may be */
+	int near_us;                    /* a round trip that is shorter is to a near host */
+	char congestion[TCP_CONGESTION_NAME];   /* of all lanes; empty: congestion.c chooses */
 };
 
 struct tcp_rail {
@@ -103,6 +106,7 @@ struct tcp_rail {
 	struct sockaddr_in6 here;       /* or a sockaddr_in in its place: our address, with the listener's port */
 	socklen_t here_len;
 	uint32_t scope;                 /* number of the interface */
+	char paced[TCP_CONGESTION_NAME];        /* the system's congestion control, which lanes to near hosts do without; empty: they do not */
 	int epoll, listener, timer;
 	/* Under lock. */
 	struct wf_lock lock;
@@ -123,6 +127,7 @@ struct tcp_rail {
 	unsigned char *stage, *spare_stage;
 	/* Any thread, atomic. */
 	_Alignas(WF_LINE) _Atomic(struct tcp_lane *) in;        /* where the poller is */
+	_Atomic bool elsewhere;                                 /* a hint: much was sent, and what answers it may come on another lane than the hot one */
 	_Atomic(void *) poller;                                 /* who polls: an address of its thread; NULL: nobody */
 };
 
@@ -159,6 +164,11 @@ void wf_tcp_unblock(struct tcp_lane *lane);             /* forgets what take() l
 
 /* send.c */
 ssize_t wf_tcp_send(void *lane, const struct weft_out *out);
+
+/* congestion.c */
+int wf_tcp_congestion_begin(struct tcp_rail *rail, int listener);       /* sets paced; -E: what was asked for cannot be had */
+void wf_tcp_congestion_set(const struct tcp_rail *rail, int fd);        /* of a socket that is not connected yet */
+void wf_tcp_congestion_fit(const struct tcp_lane *lane);                /* as soon as it is known how far the other end is */
 
 /* watch.c */
 void wf_tcp_block(struct tcp_lane *lane);               /* the socket is full: the poller is to hear when it is not */
