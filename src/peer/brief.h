@@ -43,6 +43,36 @@ static inline void wf_copy_words(unsigned char *to, const unsigned char *from, s
 		memcpy(to, from, n);
 }
 
+/* Bytes of its frame before the payload. */
+static inline size_t wf_brisk_head(const struct wf_brisk *b)
+{
+	return WF_WIRE_MSG_LEAST + (b->context ? 8 : 0);
+}
+
+/* @b is as those of the last frame, which has not left yet, and there is room behind it: it joins them. All else is as it was: the stream had something to be sent, and has more. */
+static inline __attribute__((always_inline)) bool wf_row_joined(struct wf_remote *r, const struct wf_brisk *b)
+{
+	struct wf_out *out = r->out[WF_STREAM_PLAIN];
+	struct wf_retain *rt;
+	uint64_t other;
+
+	if (wf_unlikely(!r->row.count || !wf_may_append(r, out, b->len) || r->done_at))
+		return false;
+	rt = &out->rt;
+	other = (r->row.end ^ rt->tail) | (r->row.tag ^ b->tag) | (r->row.context ^ b->context) | (r->row.to ^ b->to) | (r->row.from ^ b->from) | (r->row.index ^ b->index) | (r->row.len ^ b->len);
+	if (wf_unlikely(other || rt->sent > r->row.at || rt->lent))        /* lent: a lane that broke may still write it, as it was */
+		return false;
+	if (wf_unlikely(r->row.count == WF_WIRE_ROW_MOST || rt->tail + b->len > r->row.until || !wf_room_at_tail(rt, b->len)))
+		return false;
+	wf_copy_words(wf_retain_head(rt, rt->tail), b->payload, b->len);
+	r->row.count++;
+	wf_wire_head(wf_retain_head(rt, r->row.at), WF_WIRE_ROW, (uint8_t)((b->context ? WF_WIRE_CONTEXT : 0) | b->len / 8 << WF_WIRE_ROW_SHIFT), wf_brisk_head(b) + r->row.count * b->len);
+	rt->tail = r->row.end += b->len;
+	r->used += wf_credit_cost(b->len);
+	*r->row.last = rt->tail;
+	return true;
+}
+
 /* A frame of @step bytes was put at the tail of @out, and into the record of @lane that leaves now. */
 static inline __attribute__((always_inline)) void wf_put_and_sent(struct wf_remote *r, struct wf_lane *lane, struct wf_out *out, size_t step, uint32_t to, uint64_t context)
 {

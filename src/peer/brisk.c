@@ -17,11 +17,6 @@ static void put_in_two(struct wf_retain *rt, const unsigned char *head, size_t h
 	wf_retain_put(rt, rt->tail + head_len, b->payload, b->len);
 }
 
-static inline size_t head_of(const struct wf_brisk *b)
-{
-	return WF_WIRE_MSG_LEAST + (b->context ? 8 : 0);
-}
-
 /* The frame of @b but for its payload, at @p. */
 static inline void put_head(unsigned char *p, const struct wf_brisk *b, size_t head)
 {
@@ -45,24 +40,48 @@ static inline void put_frame(unsigned char *p, const struct wf_brisk *b, size_t 
 		memcpy(p + head, b->payload, b->len);
 }
 
+/* A frame of its own for @b is about to be put at the tail, @step bytes: others may join it, as far as the ring goes without a turn. (If it grows it goes further, not less far.) */
+static inline void row_begins(struct wf_remote *r, const struct wf_out *out, const struct wf_brisk *b, size_t step)
+{
+	const struct wf_retain *rt = &out->rt;
+
+	r->row.count = b->len && b->len <= WF_WIRE_ROW_EACH && b->len % 8 == 0;
+	r->row.at = rt->tail;
+	r->row.end = rt->tail + step;
+	r->row.until = rt->tail + (rt->size - (rt->tail & (rt->size - 1)));
+	r->row.tag = b->tag;
+	r->row.context = b->context;
+	r->row.to = b->to;
+	r->row.from = b->from;
+	r->row.index = b->index;
+	r->row.len = (uint32_t)b->len;
+	r->row.last = wf_invite_at(r, b->to, b->context);
+}
+
 WF_HOT bool wf_remote_brisk(struct wf_remote *r, const struct wf_brisk *b)
 {
 	struct wf_out *out = r->out[WF_STREAM_PLAIN];
-	uint64_t cost = wf_credit_cost(b->len);
-	size_t head = head_of(b), step = WF_WIRE_PAD(head + b->len);
 	unsigned char head_at[WF_WIRE_MSG_LEAST + 8], *p;
+	size_t head, step;
 
-	if (!wf_may_append(r, out, b->len) || wf_unlikely(!wf_room_at_tail(&out->rt, step) || r->done_at))
+	if (wf_likely(wf_row_joined(r, b)))
+		return true;
+	if (!wf_may_append(r, out, b->len) || wf_unlikely(r->done_at))
 		return false;
+	head = wf_brisk_head(b);
+	step = WF_WIRE_PAD(head + b->len);
+	if (!wf_room_at_tail(&out->rt, step))
+		return false;
+	r->used += wf_credit_cost(b->len);
 	p = wf_retain_head(&out->rt, out->rt.tail);
-	r->used += cost;
+	row_begins(r, out, b, step);
 	if (wf_unlikely(step > out->rt.size - (size_t)(p - out->rt.mem))) {
 		put_head(head_at, b, head);
 		put_in_two(&out->rt, head_at, head, b, step);
 	} else {
 		put_frame(p, b, head, step);
 	}
-	wf_invite_last(r, b->to, b->context, out->rt.tail + step);
+	*r->row.last = out->rt.tail + step;
 	wf_out_appended(r, out, step);
 	return true;
 }
@@ -73,12 +92,14 @@ static unsigned bits(uint64_t word)
 	return word & (word - 1) ? (unsigned)__builtin_popcountll(word) : word != 0;
 }
 
-/* Where the payload of the one message in @n bytes at @p begins, if it is a long one; else their end. */
+/* Where the payload of the one message in @n bytes at @p begins, if it is a long one, or the payloads of a long row; else their end. */
 static size_t payload_at(const unsigned char *p, size_t n)
 {
 	size_t head = WF_WIRE_MSG_LEAST + (p[1] & WF_WIRE_CONTEXT ? 8 : 0);
 
-	return n < PAYLOAD_LONG || p[0] != WF_WIRE_MSG || p[1] & ~(unsigned)WF_WIRE_CONTEXT || WF_WIRE_PAD(wf_get16(p + 2)) != n ? n : head;
+	if (n < PAYLOAD_LONG || WF_WIRE_PAD(wf_get16(p + 2)) != n)
+		return n;
+	return p[0] == WF_WIRE_ROW || (p[0] == WF_WIRE_MSG && !(p[1] & ~(unsigned)WF_WIRE_CONTEXT)) ? head : n;
 }
 
 size_t wf_remote_fill_flat(struct wf_remote *r, struct wf_lane *lane, unsigned char *to, size_t room, weft_time now, size_t *ret_heads, bool *ret_more)
@@ -120,7 +141,7 @@ WF_HOT size_t wf_remote_brisk_flat(struct wf_remote *r, struct wf_lane *lane, co
 {
 	struct wf_out *out = r->out[WF_STREAM_PLAIN];
 	uint64_t cost = wf_credit_cost(b->len);
-	size_t head = head_of(b), step = WF_WIRE_PAD(head + b->len);
+	size_t head = wf_brisk_head(b), step = WF_WIRE_PAD(head + b->len);
 	unsigned char *ring, *p = to;
 
 	if (wf_unlikely(r->done_at)) {
@@ -216,25 +237,33 @@ WF_HOT bool wf_remote_record_row(struct wf_remote *r, struct wf_lane *lane, cons
 	ret_row->end = end;
 	b.step = (uint64_t)(end - p);
 	do {
-		size_t left = (size_t)(end - p), all, head = WF_WIRE_MSG_LEAST;
+		size_t left = (size_t)(end - p), all, head = WF_WIRE_MSG_LEAST, each;
+		uint32_t n = 1;
 
 		if (wf_unlikely(left < WF_WIRE_MSG_LEAST))
 			return false;
 		all = wf_get16(p + 2);
-		if (wf_unlikely(p[1] != 0))
+		if (wf_unlikely(p[1] & WF_WIRE_CONTEXT))
 			head += 8;
-		if (wf_unlikely(all < head || WF_WIRE_PAD(all) > left || p[0] != WF_WIRE_MSG || p[1] & ~(unsigned)WF_WIRE_CONTEXT))
+		if (wf_unlikely(all < head || WF_WIRE_PAD(all) > left))
+			return false;
+		each = all - head;
+		if (wf_unlikely(p[0] == WF_WIRE_ROW))
+			n = wf_wire_row(p, all, &head, &each);
+		else if (wf_unlikely(p[0] != WF_WIRE_MSG || p[1] & ~(unsigned)WF_WIRE_CONTEXT))
+			return false;
+		if (wf_unlikely(!n))
 			return false;
 		to = count ? to : wf_get32(p + 4);
-		others |= p[1] | (wf_get32(p + 4) ^ to);
-		longest = all > longest ? all : longest;
-		count++;
-		b.cost += wf_credit_cost(all - head);
+		others |= (p[1] & WF_WIRE_CONTEXT) | (wf_get32(p + 4) ^ to);
+		longest = each > longest ? each : longest;
+		count += n;
+		b.cost += n * wf_credit_cost(each);
 		p += WF_WIRE_PAD(all);
 	} while (wf_unlikely(p < end));
 	ret_row->count = count;
 	ret_row->alike = !others;
-	ret_row->longest = (uint32_t)longest - WF_WIRE_MSG_LEAST;
+	ret_row->longest = (uint32_t)longest;
 	if (wf_unlikely(b.cost > r->promised - r->arrived))
 		return false;
 	ret_row->cost = b.cost;

@@ -115,7 +115,7 @@ WF_HOT const unsigned char *wf_remote_body_where(const struct wf_whole *w, struc
 		return NULL;
 	if (wf_unlikely(p[1] != (p + LEAST == end ? FLAGS : FLAGS | WF_WIRE_CONTEXT) || !wf_get64(end - 16) || wf_get64(end - 8) != w->body_len))
 		return NULL;
-	wf_row_next(p, ret_msg);
+	wf_msg_head(p, ret_msg);
 	ret_msg->payload = w->body;
 	ret_msg->len = w->body_len;
 	return p;

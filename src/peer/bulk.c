@@ -26,11 +26,6 @@
 #define LEAD_MOST CHUNK_MOST
 #define LEAD_MISSES 8u                  /* in a row, beyond which no more announcements go without: 255 */
 
-WF_HOT bool wf_bulk_wanted(const struct wf_remote *r)
-{
-	return !wf_list_empty(&r->granted);
-}
-
 /* Is @lane one that chunks ride on? Head lanes stand in while no bulk lane does. */
 static bool carries(const struct wf_remote *r, const struct wf_lane *lane)
 {

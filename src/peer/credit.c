@@ -10,11 +10,6 @@
 #include "base/cpu.h"
 #include "peer/inner.h"
 
-uint64_t wf_credit_cost(uint64_t len)
-{
-	return len + WF_COST;
-}
-
 /* What the other end has been told. */
 static uint64_t known(const struct wf_remote *r)
 {

@@ -118,6 +118,7 @@ void wf_dests_fini(struct wf_remote *r);
 
 /* invite.c */
 bool wf_invite_used(struct wf_remote *r, struct wf_rsend *s);                   /* is @s invited? What it could have used is gone */
+uint64_t *wf_invite_at(struct wf_remote *r, uint32_t to, uint64_t context);      /* where it is noted */
 void wf_invite_last(struct wf_remote *r, uint32_t to, uint64_t context, uint64_t end);  /* the last frame for it in the plain stream ends there */
 int wf_invite_got(struct wf_remote *r, const unsigned char *p);
 void wf_invite_revoked(struct wf_remote *r, uint64_t token);
@@ -134,7 +135,10 @@ void wf_ack_later(struct wf_remote *r, struct wf_lane *lane, bool much);        
 void wf_ack_chunk(struct wf_remote *r, struct wf_lane *lane);   /* a chunk has come: of several at once, or with the next record that leaves */
 
 /* credit.c */
-uint64_t wf_credit_cost(uint64_t len);
+static inline uint64_t wf_credit_cost(uint64_t len)
+{
+	return len + WF_COST;
+}
 void wf_credit_tell(struct wf_remote *r);
 unsigned char *wf_credit_along(struct wf_remote *r, unsigned char *to);         /* a record leaves: LIMIT at @to, if there is news; where the next frame goes */
 void wf_credit_lost(struct wf_remote *r);                                       /* a lane is over, and maybe what it said */
@@ -146,7 +150,10 @@ uint64_t wf_bulk_moment(const struct wf_remote *r);                             
 void wf_bulk_may_lead(struct wf_remote *r, struct wf_rsend *s);                 /* it was announced, as it is long */
 bool wf_bulk_lead(struct wf_remote *r, struct wf_lane *lane, struct wf_flying *ret_chunk);      /* as wf_bulk_cut: the beginning of r->lead, if that was announced on @lane */
 bool wf_bulk_cut(struct wf_remote *r, struct wf_lane *lane, struct wf_flying *ret_chunk);
-bool wf_bulk_wanted(const struct wf_remote *r);
+static inline bool wf_bulk_wanted(const struct wf_remote *r)
+{
+	return !wf_list_empty(&r->granted);
+}
 int wf_bulk_acked(struct wf_remote *r, struct wf_lane *lane, uint64_t count, weft_time waited);       /* so long ago the last of them was there */
 void wf_bulk_again(struct wf_remote *r, struct wf_lane *lane);                  /* what flies on @lane is cut again */
 int wf_bulk_asked(struct wf_remote *r, uint64_t number, uint64_t from, uint64_t to);

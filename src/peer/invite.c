@@ -45,7 +45,7 @@ int wf_remote_invite(struct wf_remote *r, struct wf_landing *l, uint32_t from, u
 
 /* ---- the sending end ---- */
 
-static uint64_t *last_to(struct wf_remote *r, uint32_t to, uint64_t context)
+WF_HOT uint64_t *wf_invite_at(struct wf_remote *r, uint32_t to, uint64_t context)
 {
 	uint64_t h = (to ^ context * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xff51afd7ed558ccd);
 
@@ -54,7 +54,7 @@ static uint64_t *last_to(struct wf_remote *r, uint32_t to, uint64_t context)
 
 WF_HOT void wf_invite_last(struct wf_remote *r, uint32_t to, uint64_t context, uint64_t end)
 {
-	*last_to(r, to, context) = end;
+	*wf_invite_at(r, to, context) = end;
 }
 
 int wf_invite_got(struct wf_remote *r, const unsigned char *p)
@@ -67,7 +67,7 @@ int wf_invite_got(struct wf_remote *r, const unsigned char *p)
 
 	if (i.want_len > WF_WANT_MOST || !i.token)
 		return -EPROTO;
-	if (!r->conf.ops->fits || *last_to(r, i.to, i.context) > wf_get64(p + 8))
+	if (!r->conf.ops->fits || *wf_invite_at(r, i.to, i.context) > wf_get64(p + 8))
 		return 0;
 	if ((out && !wf_list_empty(&out->waiting)) || (d && d->count))
 		return 0;

@@ -238,6 +238,30 @@ static int body_message(struct wf_remote *r, struct wf_lane *lane, struct wf_rms
 	return 0;
 }
 
+/* Several messages. There is room for all of them among @acts. */
+static int row_frame(struct wf_remote *r, const unsigned char *p, struct wf_acts *acts)
+{
+	size_t head = 0, each = 0;
+	uint32_t n = wf_wire_row(p, wf_get16(p + 2), &head, &each);
+	uint64_t cost = wf_credit_cost(each);
+	struct wf_brisk m;
+
+	if (!n || n * cost > r->promised - r->arrived)
+		return -EPROTO;
+	wf_msg_head(p, &m);
+	m.len = each;
+	for (uint32_t i = 0; i < n; i++) {
+		struct wf_act *a = add_act(acts, WF_ACT_MSG);
+
+		m.payload = p + head + i * each;
+		a->msg = wf_brisk_msg(&m);
+		a->cost = cost;
+	}
+	r->arrived += n * cost;
+	wf_credit_tell(r);
+	return 0;
+}
+
 static int data_frame(struct wf_remote *r, struct wf_lane *lane, const unsigned char *p, int step, struct wf_acts *acts)
 {
 	struct wf_act *a;
@@ -251,6 +275,8 @@ static int data_frame(struct wf_remote *r, struct wf_lane *lane, const unsigned 
 		add_act(acts, WF_ACT_CANCEL)->number = wf_get64(p + 8);
 		return 0;
 	}
+	if (p[0] == WF_WIRE_ROW)
+		return row_frame(r, p, acts);
 	if (wf_wire_get_msg(p, &m))
 		return -EPROTO;
 	if (m.flags & WF_WIRE_BODY)
@@ -312,6 +338,13 @@ static int next_frame(struct wf_remote *r, struct wf_lane *lane, struct wf_acts 
 	return rc;
 }
 
+/* How many acts the next frame may become: never more than there is room for without others. */
+static int most_acts(const struct wf_lane *lane)
+{
+	return lane->bytes[lane->at] == WF_WIRE_ROW ? (int)WF_WIRE_ROW_MOST : 1;
+}
+_Static_assert(WF_WIRE_ROW_MOST <= WF_ACTS, "a row fits");
+
 int wf_remote_record(struct wf_remote *r, struct wf_lane *lane, const void *bytes, uint32_t len, uint32_t body_len, weft_time now,
 		     struct wf_acts *acts)
 {
@@ -336,7 +369,7 @@ int wf_remote_record(struct wf_remote *r, struct wf_lane *lane, const void *byte
 		wf_lane_home(r, lane);
 	}
 	while (!rc && lane->at < lane->len && (!r->err || r->bye_in)) {
-		if (acts->n == WF_ACTS)
+		if (acts->n + most_acts(lane) > WF_ACTS)
 			return 1;
 		rc = next_frame(r, lane, acts);
 	}

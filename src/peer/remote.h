@@ -363,6 +363,13 @@ struct wf_remote {
 	weft_time done_at;                      /* when the last one was there; 0: a send has followed it */
 	uint32_t done_habit;                    /* in a row that were followed by one at once */
 	uint32_t done_misses, done_rest;        /* in a row that waited in vain; how many do not wait for that */
+	struct {                                /* the last frame of the plain stream, if it is of short messages by the brisk way: more may join it until it leaves */
+		uint64_t at, end, until;        /* until: it can grow so far */
+		uint64_t tag, context;
+		uint32_t to, from, index;
+		uint32_t len, count;            /* of each; how many, 0: there is none such */
+		uint64_t *last;                 /* of last_to */
+	} row;
 	struct wf_invite invites[WF_INVITES];
 	uint32_t ninvites, invite_next;
 	uint64_t last_to[WF_RDESTS];            /* by destination: where its last message ends in the plain stream */
@@ -498,7 +505,7 @@ struct wf_whole {
 };
 bool wf_remote_record_brisk(struct wf_remote *r, struct wf_lane *lane, const struct wf_whole *w, weft_time now, struct wf_acts *acts, bool only_ask);
 
-/* The same for nothing but short messages without bodies, as most are: they are read by who gets them, one after the other (wf_row_next). Ends of sends wait for wf_remote_acts. */
+/* The same for nothing but short messages without bodies, as most are: they are read by who gets them, one after the other (wf_row_begin). Ends of sends wait for wf_remote_acts. */
 struct wf_row {
 	const unsigned char *first, *end;
 	uint64_t cost;                  /* of all of them, to be given back by wf_remote_freed */
@@ -519,23 +526,70 @@ const unsigned char *wf_remote_body_where(const struct wf_whole *w, struct wf_br
 bool wf_remote_body_looked(struct wf_remote *r, const struct wf_lane *lane, const struct wf_whole *w, const unsigned char *where, struct wf_brief *ret_b);      /* false: by wf_remote_record it goes */
 void wf_remote_body_told(struct wf_remote *r, struct wf_lane *lane, const struct wf_brief *b, uint32_t body_len, weft_time now);
 
-/* What the message at @p of a row says, and where the next one is. */
-static inline const unsigned char *wf_row_next(const unsigned char *p, struct wf_brisk *ret_msg)
+/* What a frame of a message, or of several, says of each; the payload begins where it answers. */
+static inline const unsigned char *wf_msg_head(const unsigned char *p, struct wf_brisk *ret_msg)
 {
-	size_t all = wf_get16(p + 2), head = WF_WIRE_MSG_LEAST;
-
 	ret_msg->to = wf_get32(p + 4);
 	ret_msg->from = wf_get32(p + 8);
 	ret_msg->index = wf_get32(p + 12);
 	ret_msg->tag = wf_get64(p + 16);
 	ret_msg->context = 0;
-	if (wf_unlikely(p[1] & WF_WIRE_CONTEXT)) {
-		ret_msg->context = wf_get64(p + WF_WIRE_MSG_LEAST);
-		head += 8;
+	if (wf_likely(!(p[1] & WF_WIRE_CONTEXT)))
+		return p + WF_WIRE_MSG_LEAST;
+	ret_msg->context = wf_get64(p + WF_WIRE_MSG_LEAST);
+	return p + WF_WIRE_MSG_LEAST + 8;
+}
+
+/* One of a row as an act would have it. */
+static inline struct wf_rmsg wf_brisk_msg(const struct wf_brisk *m)
+{
+	return (struct wf_rmsg){ .type = WF_WIRE_MSG, .flags = m->context ? WF_WIRE_CONTEXT : 0, .to = m->to, .from = m->from, .index = m->index, .tag = m->tag, .context = m->context,
+				 .payload = m->payload, .len = m->len };
+}
+
+/* One message of a row after the other, as long as there are more. */
+struct wf_row_at {
+	const unsigned char *next, *end;        /* frame */
+	uint32_t left;                          /* messages of the last one that are still to come */
+	struct wf_brisk m;                      /* the last one */
+};
+
+static inline struct wf_row_at wf_row_begin(const struct wf_row *row)
+{
+	struct wf_row_at at;
+
+	at.next = row->first;
+	at.end = row->end;
+	at.left = 0;
+	return at;
+}
+
+static inline bool wf_row_more(const struct wf_row_at *at)
+{
+	return at->left || at->next < at->end;
+}
+
+static inline void wf_row_next(struct wf_row_at *at)
+{
+	const unsigned char *p = at->next, *payload;
+	size_t all;
+
+	if (at->left) {
+		at->left--;
+		at->m.payload = (const unsigned char *)at->m.payload + at->m.len;
+		return;
 	}
-	ret_msg->payload = p + head;
-	ret_msg->len = all - head;
-	return p + WF_WIRE_PAD(all);
+	all = wf_get16(p + 2);
+	payload = wf_msg_head(p, &at->m);
+	at->m.payload = payload;
+	at->m.len = all - (size_t)(payload - p);
+	if (wf_unlikely(p[0] == WF_WIRE_ROW)) {
+		size_t each = (size_t)(p[1] >> WF_WIRE_ROW_SHIFT) * 8;
+
+		at->left = (uint32_t)(at->m.len / each) - 1;
+		at->m.len = each;
+	}
+	at->next = p + WF_WIRE_PAD(all);
 }
 
 /* A record's frames have come; @bytes stay until it answers 0 and the acts, which point into them, are carried out. 1: @acts is full, call

@@ -70,11 +70,6 @@ void wf_retain_put(struct wf_retain *rt, uint64_t at, const void *from, size_t n
 	memcpy(rt->mem, (const char *)from + first, n - first);
 }
 
-WF_HOT unsigned char *wf_retain_head(const struct wf_retain *rt, uint64_t at)
-{
-	return rt->mem + (at & (rt->size - 1));
-}
-
 int wf_retain_lend(struct wf_retain *rt, uint64_t from, uint64_t to, struct iovec ret_iov[2])
 {
 	uint32_t pos = (uint32_t)from & (rt->size - 1);

@@ -36,7 +36,10 @@ bool wf_retain_room(struct wf_retain *rt, size_t n, size_t spare);
 void wf_retain_put(struct wf_retain *rt, uint64_t at, const void *from, size_t n);
 
 /* The head of the frame at @at; and where [from, to) lies: 1 or 2 pieces, lent until wf_retain_back. */
-unsigned char *wf_retain_head(const struct wf_retain *rt, uint64_t at);
+static inline unsigned char *wf_retain_head(const struct wf_retain *rt, uint64_t at)
+{
+	return rt->mem + (at & (rt->size - 1));
+}
 int wf_retain_lend(struct wf_retain *rt, uint64_t from, uint64_t to, struct iovec ret_iov[2]);
 void wf_retain_back(struct wf_retain *rt);
 

@@ -40,6 +40,7 @@ enum wf_wire_class { WF_WIRE_LANE = 1, WF_WIRE_CONTROL, WF_WIRE_DATA };
 	X(ANNOUNCE, 17,    40,   512, DATA)     /* the same with WF_WIRE_SEND and WF_WIRE_LENGTH, without payload */                           \
 	X(CANCEL,   18,    16,    16, DATA)     /* send @8: is to be taken back */                                                             \
 	X(VOID,     19,     8, 65535, DATA)     /* was taken back before it left */                                                            \
+	X(ROW,      20,    40,  7712, DATA)     /* as MSG, and several payloads of the same length: as many messages */                        \
 	X(GRANT,    32,    32,    32, CONTROL)  /* send @8, token @16, limit @24: bytes wanted */                                              \
 	X(ENDED,    33,    16,    16, CONTROL)  /* error @4, send @8 */                                                                        \
 	X(LATE,     34,    16,    16, CONTROL)  /* send @8: cannot be taken back */                                                            \
@@ -123,6 +124,24 @@ static inline void wf_wire_put(unsigned char *p, uint8_t type, uint8_t flags, ui
 int wf_wire_next(const unsigned char *p, size_t left, const struct wf_wire_shape **ret_shape);
 
 #define WF_WIRE_MSG_LEAST 24u           /* bytes of a MSG's header */
+
+/* ROW: flags are WF_WIRE_CONTEXT or not, and above WF_WIRE_ROW_SHIFT how many words of 8 bytes each payload has. Two or more of them, WF_WIRE_ROW_MOST at most. */
+#define WF_WIRE_ROW_SHIFT 4
+#define WF_WIRE_ROW_EACH 120u           /* bytes of a payload, at most */
+#define WF_WIRE_ROW_MOST 64u
+
+/* How many messages the row of @all bytes at @p has, of how many bytes each, behind how many; 0: it is wrong. */
+static inline uint32_t wf_wire_row(const unsigned char *p, size_t all, size_t *ret_head, size_t *ret_each)
+{
+	size_t head = WF_WIRE_MSG_LEAST + (p[1] & WF_WIRE_CONTEXT ? 8 : 0), each = (size_t)(p[1] >> WF_WIRE_ROW_SHIFT) * 8, n;
+
+	if (p[1] & ((1u << WF_WIRE_ROW_SHIFT) - 1) & ~(unsigned)WF_WIRE_CONTEXT || !each || all < head + 2 * each)
+		return 0;
+	n = (all - head) / each;
+	*ret_head = head;
+	*ret_each = each;
+	return n > WF_WIRE_ROW_MOST || n * each != all - head ? 0 : (uint32_t)n;
+}
 
 /* Writes the header of @m (payload or body come behind) into @p; its length. At most WF_WIRE_MSG_HEAD bytes. */
 #define WF_WIRE_MSG_HEAD (24u + 4 * 8u + WF_WIRE_PAD(1 + WF_WIRE_HEAD_MOST))

@@ -108,6 +108,8 @@ static int look_for(struct weft_port *p, const void *want, const struct wf_targe
 		w.spins = 0;            /* the hot path has done that */
 	wf_self.spun = false;
 	*ret_lived = true;
+	if (wf_unlikely(wf_hosts != NULL) && until != WEFT_NOW)
+		wf_hosts->flush();      /* what it waits for may be the answer to that */
 	for (bool first = true;; first = false) {
 		uint32_t drains = atomic_load_explicit(&p->drains, memory_order_relaxed);
 

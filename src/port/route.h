@@ -38,6 +38,7 @@ struct wf_route_ops {
 	void (*seek_locked)(struct weft_port *p, const void *want);     /* [door] a receive was posted that found nothing */
 	void (*abort)(struct weft_port *p);                     /* [no lock] @p closes: what is fetched for it is not awaited */
 
+	void (*flush)(void);                                    /* [any, no door] what was sent and waits for company goes: the caller is about to wait */
 	int (*poll)(bool spins);                                /* [any, no lock] progress on the rails: how many things happened; -EBUSY: nothing here, and another
 								 * thread is at it. @spins: the next look comes at once, and nobody sleeps on fd */
 	int (*arm)(void);                                       /* [any] before sleeping on fd: 0, or 1: poll first */

@@ -224,56 +224,51 @@ static void message(struct wf_trunk *t, const struct wf_act *a)
 }
 
 /* One that takes another way. */
-static WF_SLOW void message_odd(struct wf_trunk *t, const unsigned char *frame)
+static WF_SLOW void message_odd(struct wf_trunk *t, const struct wf_brisk *m)
 {
-	struct wf_act a = { .kind = WF_ACT_MSG };
+	struct wf_act a = { .kind = WF_ACT_MSG, .msg = wf_brisk_msg(m) };
 
 	wf_shield();
-	if (wf_wire_get_msg(frame, &a.msg) == 0)
-		message(t, &a);
+	message(t, &a);
 	wf_unshield();
 }
 
-/* The message at @p; the next one is where it answers. */
-static inline const unsigned char *arrive_one(struct wf_trunk *t, const unsigned char *p)
+/* The next one of @at. */
+static inline void arrive_one(struct wf_trunk *t, struct wf_row_at *at)
 {
-	struct wf_brisk m;
-	const unsigned char *next = wf_row_next(p, &m);
+	const struct wf_brisk *m = &at->m;
 
-	if (wf_unlikely(!wf_drop_in(&(struct wf_guest){ .to = mine(m.to), .src = (weft_id)t->process << 32 | m.from, .tag = m.tag, .context = m.context, .payload = m.payload,
-							 .len = m.len, .index = m.index })))
-		message_odd(t, p);
-	return next;
+	wf_row_next(at);
+	if (wf_unlikely(!wf_drop_in(&(struct wf_guest){ .to = mine(m->to), .src = (weft_id)t->process << 32 | m->from, .tag = m->tag, .context = m->context, .payload = m->payload,
+							 .len = m->len, .index = m->index })))
+		message_odd(t, m);
 }
 
-/* Those from @p on, all for one mailbox and short enough for its cells: up to where there is room. @left: how many. */
-static const unsigned char *arrive_alike(const struct wf_trunk *t, const unsigned char *p, uint32_t left)
+/* Those of @at, all to @to and short enough for the cells of its mailbox: up to where there is room. @left: how many. */
+static void arrive_alike(const struct wf_trunk *t, weft_id to, struct wf_row_at *at, uint32_t left)
 {
-	weft_id to = mine(wf_get32(p + 4)), them = (weft_id)t->process << 32;
+	weft_id them = (weft_id)t->process << 32;
 	struct wf_seats seats;
 
 	for (uint32_t n; left && (n = wf_seats_take(to, left, &seats)) > 0; left -= n) {
 		for (uint32_t i = 0; i < n; i++) {
-			struct wf_brisk m;
-
-			p = wf_row_next(p, &m);
-			wf_seat_fill(&seats, i, them | m.from, m.index, m.tag, m.payload, m.len);
+			wf_row_next(at);
+			wf_seat_fill(&seats, i, them | at->m.from, at->m.index, at->m.tag, at->m.payload, at->m.len);
 		}
 		wf_seats_told(&seats);
 	}
-	return p;
 }
 
 WF_HOT void wf_arrive_row(struct wf_trunk *t, const struct wf_row *row)
 {
-	const unsigned char *p = row->first;
+	struct wf_row_at at = wf_row_begin(row);
 
 	t->costs += row->cost;
-	p = arrive_one(t, p);           /* it may be the one that is waited for */
-	if (wf_unlikely(p < row->end) && row->longest <= WF_BODY && row->alike)
-		p = arrive_alike(t, p, row->count - 1);
-	while (wf_unlikely(p < row->end))
-		p = arrive_one(t, p);
+	arrive_one(t, &at);             /* it may be the one that is waited for */
+	if (wf_unlikely(wf_row_more(&at)) && row->longest <= WF_BODY && row->alike)
+		arrive_alike(t, mine(at.m.to), &at, row->count - 1);
+	while (wf_unlikely(wf_row_more(&at)))
+		arrive_one(t, &at);
 }
 
 /* ---- stand-ins ---- */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "peer/brief.h"
 #include "port/context.h"
 #include "port/listener.h"
 #include "wire/depart.h"
@@ -129,6 +130,19 @@ WF_HOT static void go(struct wf_trunk *t, const struct going *g)
 		atomic_store_explicit(&t->sent, wf_ticks(), memory_order_relaxed);
 }
 
+/* [trunk.lock] Others wait already: @b does, too. False: nothing happened. */
+static inline bool joins_locked(struct wf_trunk *t, const struct wf_brisk *b)
+{
+	uint32_t cost = (uint32_t)b->len + WF_COST;
+
+	if (!t->held || t->unclocked == WF_UNCLOCKED || t->held + cost > WF_HELD_MOST || !wf_row_joined(&t->remote, b))
+		return false;
+	t->held += cost;
+	t->unclocked++;
+	t->row++;
+	return true;
+}
+
 /* [trunk.lock] @b leaves by the short way, or waits for company; false: nothing happened. */
 static inline bool brisk_locked(struct wf_trunk *t, const struct wf_brisk *b, struct going *g)
 {
@@ -162,11 +176,15 @@ WF_HOT bool wf_depart_brisk(struct weft_port *from, weft_id to, uint64_t tag, co
 
 	if (wf_unlikely(!t || len > WF_EAGER || !atomic_load_explicit(&t->cared, memory_order_relaxed)))
 		return false;
-	if (wf_unlikely(atomic_load_explicit(&t->err, memory_order_acquire) || wf_watch_over(t, (uint32_t)to)))
+	if (wf_unlikely(atomic_load_explicit(&t->err, memory_order_acquire) || (atomic_load_explicit(&t->gones, memory_order_relaxed) && wf_watch_over(t, (uint32_t)to))))
 		return false;
 	if (wf_unlikely(len > WF_INLINE_MOST))
 		return wf_depart_body(t, from, (uint32_t)to, tag, data, len);
 	wf_lock(&t->lock);
+	if (joins_locked(t, &b)) {
+		wf_unlock(&t->lock);
+		return true;
+	}
 	sent = brisk_locked(t, &b, &g);
 	wf_unlock(&t->lock);
 	if (wf_likely(sent))

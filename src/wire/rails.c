@@ -129,6 +129,7 @@ static struct wf_route_ops ops = {
 	.offered = wf_arrive_offered,
 	.seek_locked = wf_arrive_seek_locked,
 	.abort = wf_arrive_abort,
+	.flush = wf_trunks_flush,
 	.poll = poll,
 	.arm = arm,
 	.next = wf_trunks_next,

@@ -15,7 +15,6 @@
 
 #define ROW 4u                          /* short sends one upon the other: more are likely */
 #define ROW_GAP 2                       /* us between two of them, or about */
-#define HELD_MOST (8u << 10)            /* bytes that wait for company */
 #define HELD_TIME 20                    /* us, while more come */
 #define HELD_LONG (100 * 1000)          /* ns, when none comes any more and its sender does not wait */
 #define SHUT_OUT 4u                     /* times that the other end closes a lane without a word before that is its answer */
@@ -321,7 +320,7 @@ WF_HOT void wf_trunk_taken(struct wf_trunk *t, struct wf_line *l, bool news)
 	wf_trunk_let_go(t, l, news);
 }
 
-/* Who sends many short ones in a row pays one system call for all of them: they wait until there are HELD_MOST bytes or HELD_TIME is over, which the next one finds out, or their
+/* Who sends many short ones in a row pays one system call for all of them: they wait until there are WF_HELD_MOST bytes or HELD_TIME is over, which one of the next finds out (WF_UNCLOCKED), or their
  * sender waits for something (wf_trunks_flush), or HELD_LONG is over, which who watches the rails finds out. One that comes alone does not wait, nor
  * does the first of a row, unless the two rows before were long: then it is likely the first of a third. If it is not, that was HELD_LONG once, and the next one leaves at once. */
 WF_HOT bool wf_trunk_holds(struct wf_trunk *t, size_t len, uint64_t now)
@@ -336,7 +335,8 @@ WF_HOT bool wf_trunk_holds(struct wf_trunk *t, size_t len, uint64_t now)
 		if (!t->held)
 			t->written = now;       /* it waits from now on */
 	}
-	if ((++t->row < ROW && !t->rows) || t->held + len > HELD_MOST || now - t->written > HELD_TIME * t->tick_us)
+	t->unclocked = 0;
+	if ((++t->row < ROW && !t->rows) || t->held + len > WF_HELD_MOST || now - t->written > HELD_TIME * t->tick_us)
 		return false;
 	t->held += (uint32_t)len;
 	atomic_store_explicit(&t->sent, now, memory_order_relaxed);
@@ -357,7 +357,7 @@ static void write_out(struct wf_trunk *t)
 	bool news = false;
 
 	wf_lock(&t->lock);
-	l = wf_trunk_take_locked(t, wf_now(), &news);
+	l = wf_trunk_take_locked(t, wf_now_about(), &news);
 	wf_unlock(&t->lock);
 	if (l)
 		wf_trunk_taken(t, l, news);

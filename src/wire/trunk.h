@@ -106,6 +106,7 @@ struct wf_trunk {
 	uint32_t row;                           /* short sends that came one upon the other */
 	bool rows;                              /* the last row was a long one */
 	uint32_t held;                          /* bytes of them that were not written yet, to go with the next */
+	uint32_t unclocked;                     /* how many of those since somebody looked at the clock */
 	uint64_t written;                       /* when the last of them was, in ticks */
 	struct wf_session sessions[WF_SESSIONS];
 	uint32_t nsessions;
@@ -150,6 +151,8 @@ void wf_trunk_let_go(struct wf_trunk *t, struct wf_line *l, bool news);        /
 bool wf_trunk_do(struct wf_trunk *t, struct wf_acts *acts, struct wf_line *line);      /* @line: they came by it. True: the remote may want more done */
 
 weft_time wf_trunks_next(void);                         /* when one of them is to be looked at */
+#define WF_HELD_MOST (8u << 10)         /* bytes that wait for company */
+#define WF_UNCLOCKED 7u                 /* of those that wait already the next few need not ask what time it is: that takes 7 ns of 30 (aarch64) */
 bool wf_trunk_holds(struct wf_trunk *t, size_t len, uint64_t now);     /* [trunk.lock] a short one is sent, @now in ticks: it may wait for the next one a little */
 void wf_trunk_held(struct wf_trunk *t);                 /* [any, no lock] it does: somebody sees to it */
 void wf_trunks_flush(void);                             /* [any, no lock] what waits for company goes */

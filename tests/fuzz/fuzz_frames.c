@@ -249,14 +249,17 @@ static bool record(struct wf_lane *lane, const uint8_t *bytes, uint32_t len, uin
 		return true;
 	}
 	if (!body_len && len & 16 && wf_remote_record_row(&r, lane, bytes, len, now, &row)) {
-		for (const unsigned char *p = row.first; p < row.end;) {
+		for (struct wf_row_at at = wf_row_begin(&row); wf_row_more(&at);) {
 			struct wf_act a = { .kind = WF_ACT_MSG };
-			struct wf_brisk m;
+			struct wf_rmsg m;
 
-			if (wf_wire_get_msg(p, &a.msg))
+			if (!at.left && at.next[0] == WF_WIRE_MSG && wf_wire_get_msg(at.next, &m))
 				abort();
-			p = wf_row_next(p, &m);
-			a.cost = m.len + WF_COST;
+			wf_row_next(&at);
+			a.msg = wf_brisk_msg(&at.m);
+			if ((const unsigned char *)a.msg.payload < row.first || (const unsigned char *)a.msg.payload + a.msg.len > row.end)
+				abort();
+			a.cost = at.m.len + WF_COST;
 			act(&a, lane);
 		}
 		return true;

@@ -133,12 +133,18 @@ bool shell_body(struct proc *p, uint32_t to, struct wf_rsend *s)
 	e->has = true;
 	e->wrote = 0;
 	if (sim_random(p->w, 2)) {
-		wf_remote_kept(r, s);           /* its memory stays */
-	} else {
 		wf_remote_body_rest(r, e->lane, s);
 		e->is_flat = false;
+		write_on(p->w, e);
+		return true;
 	}
 	write_on(p->w, e);
+	if (e->has && e->fill.send == s) {      /* some of it is still to be written, from its memory */
+		wf_remote_body_rest(r, e->lane, s);
+		e->is_flat = false;
+	} else {
+		wf_remote_kept(r, s);           /* its memory stays */
+	}
 	return true;
 }
 
@@ -409,16 +415,19 @@ static bool read_row(struct end *e)
 
 	if (e->body_len || !wf_remote_record_row(e->p->remote[e->other], e->lane, e->rx, e->small_len, e->p->w->now, &row))
 		return false;
-	for (const unsigned char *at = row.first; at < row.end;) {
+	for (struct wf_row_at at = wf_row_begin(&row); wf_row_more(&at);) {
+		const unsigned char *frame = at.left ? NULL : at.next;
+		const struct wf_brisk *m = &at.m;
 		struct wf_act a = { .kind = WF_ACT_MSG };
-		struct wf_brisk m;
 
-		if (wf_wire_get_msg(at, &a.msg))
+		wf_row_next(&at);
+		a.msg = wf_brisk_msg(m);
+		if (frame && frame[0] == WF_WIRE_MSG && wf_wire_get_msg(frame, &a.msg))
 			sim_fail(e->p->w, "a row has what is no message");
-		at = wf_row_next(at, &m);
-		if (m.to != a.msg.to || m.from != a.msg.from || m.index != a.msg.index || m.tag != a.msg.tag || m.context != a.msg.context || m.payload != a.msg.payload || m.len != a.msg.len)
+		if (m->to != a.msg.to || m->from != a.msg.from || m->index != a.msg.index || m->tag != a.msg.tag || m->context != a.msg.context || m->payload != a.msg.payload ||
+		    m->len != a.msg.len)
 			sim_fail(e->p->w, "a row says what its frames do not");
-		a.cost = m.len + WF_COST;
+		a.cost = m->len + WF_COST;
 		row.cost -= a.cost;
 		upper_act(e->p, e->other, e, &a);
 	}

@@ -35,6 +35,7 @@ struct mail {
 	uint8_t *mem;                   /* the sender's, until its end */
 	struct wf_rsend s;
 	bool accepted, ended, cancel_asked;
+	bool alike;                     /* nothing but its bytes tells it from others */
 	bool matched, lost, dropped;    /* lost: may never arrive, and if, not twice; dropped: must not arrive any more */
 	int err;
 	struct mail *later;             /* in its channel */
@@ -212,6 +213,7 @@ struct wf_lane *shell_up(struct end *e, bool mine);
 
 /* upper.c */
 void upper_act(struct proc *p, uint32_t other, struct end *e, const struct wf_act *a);
+void upper_row(struct proc *p, uint32_t port, uint32_t to, uint32_t to_port, uint64_t len, uint32_t count, uint32_t class);      /* short ones, one upon the other, which only their bytes tell apart; at least 8 */
 struct mail *upper_send(struct proc *p, uint32_t port, uint32_t to, uint32_t to_port, uint64_t len, int flags, int prio, uint32_t class);
 struct post *upper_post(struct proc *p, uint32_t port, int want_proc, int want_class, uint64_t cap);
 void upper_cancel(struct proc *p, struct mail *m);

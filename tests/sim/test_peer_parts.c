@@ -28,7 +28,7 @@ TEST(every_frame_has_its_length_and_lies_in_its_record)
 		}
 		free(bytes);
 	}
-	CHECK_EQ(known, 28);
+	CHECK_EQ(known, 29);
 }
 
 static bool same(const struct wf_rmsg *a, const struct wf_rmsg *b)

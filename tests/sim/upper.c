@@ -27,6 +27,8 @@ static bool fits(int want_proc, int want_class, const struct mail *m)
 
 /* ---- memory ---- */
 
+#define ALIKE UINT32_MAX         /* in tag and index: see struct mail */
+
 static void pattern(uint8_t *mem, uint64_t len, uint32_t id)
 {
 	uint64_t x = id * UINT64_C(0x9e3779b97f4a7c15) + 1;
@@ -36,6 +38,15 @@ static void pattern(uint8_t *mem, uint64_t len, uint32_t id)
 		memcpy(mem + i, &x, 8);
 	for (; i < len; i++)
 		mem[i] = (uint8_t)(x >> 8 * (i & 7));
+}
+
+/* Whose they are, by the first 8 of them. */
+static uint32_t pattern_of(const void *bytes)
+{
+	uint64_t x;
+
+	memcpy(&x, bytes, 8);
+	return (uint32_t)((x - 1) * UINT64_C(0xf1de83e19937733d));
 }
 
 static bool pattern_holds(const uint8_t *mem, uint64_t len, uint32_t id)
@@ -116,12 +127,13 @@ static uint8_t *memory(uint64_t len)
 static struct mail *mail_of(struct proc *p, uint32_t other, const struct wf_rmsg *m)
 {
 	struct world *w = p->w;
-	uint32_t id = (uint32_t)m->tag;
+	bool alike = (uint32_t)m->tag == ALIKE && m->len >= 8;
+	uint32_t id = alike ? pattern_of(m->payload) : (uint32_t)m->tag, index = alike ? ALIKE : id * 3, head = alike ? 0 : id % 5;
 	struct mail *mail = id < w->nmails ? w->mail[id] : NULL;
 
-	if (!mail || mail->from_proc != other || mail->to_proc != p->number || mail->to_port != m->to || mail->from_port != m->from ||
-	    mail->len != m->len || m->tag >> 32 != mail->class || m->index != id * 3 || m->context != context_of(m->to) ||
-	    m->head_len != id % 5 || (m->head_len && memcmp(m->head, "head", m->head_len))) {
+	if (!mail || mail->alike != alike || mail->from_proc != other || mail->to_proc != p->number || mail->to_port != m->to || mail->from_port != m->from ||
+	    mail->len != m->len || m->tag >> 32 != mail->class || m->index != index || m->context != context_of(m->to) ||
+	    m->head_len != head || (m->head_len && memcmp(m->head, "head", m->head_len))) {
 		sim_fail(w, "process %u: a header from %u that nobody sent (message %u)", p->number, other, id);
 		return NULL;
 	}
@@ -674,11 +686,11 @@ static bool body_sent_briskly(struct proc *p, uint32_t to, struct mail *m, struc
 	return !s->prio && !s->head_len && !s->flags && s->len > WF_INLINE_MOST && sim_random(w, 2) && shell_body(p, to, &m->s);
 }
 
-struct mail *upper_send(struct proc *p, uint32_t port, uint32_t to, uint32_t to_port, uint64_t len, int flags, int prio, uint32_t class)
+/* One that is about to be sent; NULL: there are enough. */
+static struct mail *mail_new(struct proc *p, uint32_t port, uint32_t to, uint32_t to_port, uint64_t len, int flags, int prio, uint32_t class)
 {
 	struct world *w = p->w;
 	struct mail *m, **last = &w->channel_last[p->number][port][to][to_port][prio + 4];
-	int rc;
 
 	if (w->nmails == SIM_MAILS || p->dead)
 		return NULL;
@@ -699,7 +711,14 @@ struct mail *upper_send(struct proc *p, uint32_t port, uint32_t to, uint32_t to_
 		w->channel[p->number][port][to][to_port][prio + 4] = m;
 	*last = m;
 	m->accepted = true;
-	rc = sent_briskly(p, to, m, w) ? WEFT_DONE : body_sent_briskly(p, to, m, w) ? 0 : wf_remote_send(p->remote[to], &m->s, w->now);
+	return m;
+}
+
+/* It was sent, and this is what the call answered. */
+static void mail_sent(struct proc *p, uint32_t to, struct mail *m, int rc)
+{
+	struct world *w = p->w;
+
 	sim_note(w, 0x50000 + (uint64_t)(rc + 1000));
 	if (!rc && p->remote[to]->err)
 		sim_fail(w, "a send was accepted after the session's end");
@@ -707,11 +726,35 @@ struct mail *upper_send(struct proc *p, uint32_t port, uint32_t to, uint32_t to_
 		m->ended = true;
 		m->err = rc < 0 ? rc : 0;
 		m->dropped = rc < 0;
-		shut(w, m->mem, len);
+		shut(w, m->mem, m->len);
 		m->mem = NULL;
 	}
-	if (rc < 0 && !p->remote[to]->err && !(rc == -EAGAIN && flags & WF_SEND_NOW) && !p->remote[to]->closing)
+	if (rc < 0 && !p->remote[to]->err && !(rc == -EAGAIN && m->s.flags & WF_SEND_NOW) && !p->remote[to]->closing)
 		sim_fail(w, "send %u refused with %d", m->id, rc);
+}
+
+void upper_row(struct proc *p, uint32_t port, uint32_t to, uint32_t to_port, uint64_t len, uint32_t count, uint32_t class)
+{
+	struct mail *m;
+
+	while (count-- && (m = mail_new(p, port, to, to_port, len, 0, 0, class)) != NULL) {
+		const struct wf_rsend *s = &m->s;
+
+		m->alike = wf_remote_brisk(p->remote[to], &(struct wf_brisk){ .to = s->to, .from = s->from, .index = ALIKE, .tag = (uint64_t)class << 32 | ALIKE, .context = s->context,
+									      .payload = m->mem, .len = len });
+		mail_sent(p, to, m, m->alike ? WEFT_DONE : wf_remote_send(p->remote[to], &m->s, p->w->now));
+	}
+	shell_after(p, to);
+}
+
+struct mail *upper_send(struct proc *p, uint32_t port, uint32_t to, uint32_t to_port, uint64_t len, int flags, int prio, uint32_t class)
+{
+	struct mail *m = mail_new(p, port, to, to_port, len, flags, prio, class);
+	struct world *w = p->w;
+
+	if (!m)
+		return NULL;
+	mail_sent(p, to, m, sent_briskly(p, to, m, w) ? WEFT_DONE : body_sent_briskly(p, to, m, w) ? 0 : wf_remote_send(p->remote[to], &m->s, w->now));
 	shell_after(p, to);
 	return m;
 }

@@ -317,6 +317,12 @@ static void app_send(struct world *w, struct proc *p)
 	prio = sim_random(w, 3) ? 0 : (int)sim_random(w, 8) - 4;
 	class = (uint32_t)sim_random(w, SIM_CLASSES);
 	upper_send(p, from_port, to, to_port, len, flags, prio, class);
+	if (!sim_random(w, 8)) {
+		uint32_t count = 2 + (uint32_t)sim_random(w, 12);
+
+		len = 8 + 8 * sim_random(w, 16);
+		upper_row(p, from_port, to, to_port, len, count, class);
+	}
 }
 
 static void app_answer(struct world *w, void *a, uint64_t to)
