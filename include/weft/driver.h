@@ -44,7 +44,7 @@ enum {
 	WEFT_DRIVER_THREADS = 4,        /* see Threads above */
 	WEFT_DRIVER_PROGRESS = 8,       /* moves on by itself between polls; else what was sent may wait for the next poll */
 	WEFT_DRIVER_LOCAL_MEM = 16,     /* memory of sends and rooms must be registered (@mem), and their handles given */
-	WEFT_DRIVER_EPOLL = 32,         /* wait_fd is an epoll set: weft sleeps in it, and puts a descriptor of its own there, with WEFT_EVENT_CORE, which poll passes over */
+	WEFT_DRIVER_EPOLL = 32,         /* wait_fd is an epoll set: weft sleeps in it, and puts descriptors of its own there, with WEFT_EVENT_CORE, which poll passes over */
 	WEFT_DRIVER_UNCANCELLED = 64    /* neither send nor a poll that spins is a place where a thread is cancelled (pthreads(7)), but for upcalls: weft need not keep it from that */
 };
 

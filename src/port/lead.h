@@ -10,6 +10,7 @@
  *
  * Where that descriptor is an epoll set (WEFT_DRIVER_EPOLL) the leader's own one lies in it, and it sleeps there: one descriptor instead of two, and not by way of another set. What was rung for a
  * leader that had gone stays readable: the next leader reads it, or the listener before it watches (hush).
+ * So lies a timer, which goes off when something is due at the latest: a leader sleeps without a limit of its own (alarm_by).
  *
  * A leader's park word says 2 instead of 1: who wakes it writes to the leader's descriptor instead of the futex. Another process of this host cannot: it
  * rings the listener, which passes it on (wf_lead_listen).
