@@ -52,7 +52,7 @@ static void hush(void)
 
 /* [leading] Wakes who sleeps on the rails' set, by @due. It is left as it is where it goes off before that: what is due moves on with every message, and to be woken once in vain is nothing beside
  * a timer that is set and taken back for each sleep. (8 B to and fro between threads that sleep, over lo, with epoll's own time limit and without: 1.30 and 1.13 of raw TCP on a virtual x86-64,
- * where each of these leaves the machine.) */
+ * where a timer is likely the dearer for it.) */
 static void alarm_by(weft_time due)
 {
 	struct itimerspec t = { .it_value = { .tv_sec = due / WEFT_S, .tv_nsec = due % WEFT_S } };
