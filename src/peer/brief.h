@@ -7,10 +7,16 @@
 #include "base/cpu.h"
 #include "peer/inner.h"
 
+/* How many bytes are in the way of what comes at the tail. */
+static inline uint64_t wf_used_before_tail(const struct wf_retain *rt)
+{
+	return rt->tail - (rt->lent && rt->lent_low < rt->acked ? rt->lent_low : rt->acked);
+}
+
 /* Is there room for @n bytes at the tail, without growing? */
 static inline bool wf_room_at_tail(const struct wf_retain *rt, size_t n)
 {
-	uint64_t low = rt->lent && rt->lent_low < rt->acked ? rt->lent_low : rt->acked, used = rt->tail - low;
+	uint64_t used = wf_used_before_tail(rt);
 
 	return rt->size && n <= rt->size - used && used + n <= rt->most - WF_SPARE;
 }
@@ -50,25 +56,23 @@ static inline size_t wf_brisk_head(const struct wf_brisk *b)
 }
 
 /* @b is as those of the last frame, which has not left yet, and there is room behind it: it joins them. All else is as it was: the stream had something to be sent, and has more. */
-static inline __attribute__((always_inline)) bool wf_row_joined(struct wf_remote *r, const struct wf_brisk *b)
+static inline __attribute__((always_inline)) bool wf_row_joined(struct wf_remote *r, struct wf_brisk b)
 {
 	struct wf_out *out = r->out[WF_STREAM_PLAIN];
 	struct wf_retain *rt;
 	uint64_t other;
 
-	if (wf_unlikely(!r->row.count || !wf_may_append(r, out, b->len) || r->done_at))
+	if (wf_unlikely(!r->row.left || !wf_may_append(r, out, b.len) || r->done_at))
 		return false;
 	rt = &out->rt;
-	other = (r->row.end ^ rt->tail) | (r->row.tag ^ b->tag) | (r->row.context ^ b->context) | (r->row.to ^ b->to) | (r->row.from ^ b->from) | (r->row.index ^ b->index) | (r->row.len ^ b->len);
+	other = (r->row.end ^ rt->tail) | (r->row.tag ^ b.tag) | (r->row.context ^ b.context) | (r->row.to ^ b.to) | (r->row.from ^ b.from) | (r->row.index ^ b.index) | (r->row.len ^ b.len);
 	if (wf_unlikely(other || rt->sent > r->row.at || rt->lent))        /* lent: a lane that broke may still write it, as it was */
 		return false;
-	if (wf_unlikely(r->row.count == WF_WIRE_ROW_MOST || rt->tail + b->len > r->row.until || !wf_room_at_tail(rt, b->len)))
-		return false;
-	wf_copy_words(wf_retain_head(rt, rt->tail), b->payload, b->len);
-	r->row.count++;
-	wf_wire_head(wf_retain_head(rt, r->row.at), WF_WIRE_ROW, (uint8_t)((b->context ? WF_WIRE_CONTEXT : 0) | b->len / 8 << WF_WIRE_ROW_SHIFT), wf_brisk_head(b) + r->row.count * b->len);
-	rt->tail = r->row.end += b->len;
-	r->used += wf_credit_cost(b->len);
+	wf_copy_words(wf_retain_head(rt, rt->tail), b.payload, b.len);
+	r->row.left--;
+	wf_put32(wf_retain_head(rt, r->row.at), r->row.head += (uint32_t)b.len << 16);
+	rt->tail = r->row.end += b.len;
+	r->used += wf_credit_cost(b.len);
 	*r->row.last = rt->tail;
 	return true;
 }

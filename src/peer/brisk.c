@@ -40,15 +40,28 @@ static inline void put_frame(unsigned char *p, const struct wf_brisk *b, size_t 
 		memcpy(p + head, b->payload, b->len);
 }
 
-/* A frame of its own for @b is about to be put at the tail, @step bytes: others may join it, as far as the ring goes without a turn. (If it grows it goes further, not less far.) */
+/* How many of the length of @b may follow one frame with it at the tail: as far as the ring goes without a turn, and without growing. (If it grows it goes further, not less far.) */
+static uint32_t row_room(const struct wf_retain *rt, const struct wf_brisk *b, size_t step)
+{
+	uint64_t used = wf_used_before_tail(rt) + step, turn = rt->size - (rt->tail & (rt->size - 1)), room = rt->most - WF_SPARE - used, n;
+
+	if (!b->len || b->len > WF_WIRE_ROW_EACH || b->len % 8 || step > turn)
+		return 0;
+	room = room < rt->size - used ? room : rt->size - used;
+	n = (room < turn - step ? room : turn - step) / b->len;
+	return n < WF_WIRE_ROW_MOST ? (uint32_t)n : WF_WIRE_ROW_MOST - 1;
+}
+
+/* A frame of its own for @b is about to be put at the tail, @step bytes, for which there is room: others may join it. */
 static inline void row_begins(struct wf_remote *r, const struct wf_out *out, const struct wf_brisk *b, size_t step)
 {
-	const struct wf_retain *rt = &out->rt;
+	unsigned char head[4];
 
-	r->row.count = b->len && b->len <= WF_WIRE_ROW_EACH && b->len % 8 == 0;
-	r->row.at = rt->tail;
-	r->row.end = rt->tail + step;
-	r->row.until = rt->tail + (rt->size - (rt->tail & (rt->size - 1)));
+	wf_wire_head(head, WF_WIRE_ROW, (uint8_t)((b->context ? WF_WIRE_CONTEXT : 0) | b->len / 8 << WF_WIRE_ROW_SHIFT), wf_brisk_head(b) + b->len);
+	r->row.head = wf_get32(head);
+	r->row.left = row_room(&out->rt, b, step);
+	r->row.at = out->rt.tail;
+	r->row.end = out->rt.tail + step;
 	r->row.tag = b->tag;
 	r->row.context = b->context;
 	r->row.to = b->to;
@@ -64,7 +77,7 @@ WF_HOT bool wf_remote_brisk(struct wf_remote *r, const struct wf_brisk *b)
 	unsigned char head_at[WF_WIRE_MSG_LEAST + 8], *p;
 	size_t head, step;
 
-	if (wf_likely(wf_row_joined(r, b)))
+	if (wf_likely(wf_row_joined(r, *b)))
 		return true;
 	if (!wf_may_append(r, out, b->len) || wf_unlikely(r->done_at))
 		return false;

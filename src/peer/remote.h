@@ -364,10 +364,12 @@ struct wf_remote {
 	uint32_t done_habit;                    /* in a row that were followed by one at once */
 	uint32_t done_misses, done_rest;        /* in a row that waited in vain; how many do not wait for that */
 	struct {                                /* the last frame of the plain stream, if it is of short messages by the brisk way: more may join it until it leaves */
-		uint64_t at, end, until;        /* until: it can grow so far */
+		uint64_t at, end;
 		uint64_t tag, context;
 		uint32_t to, from, index;
-		uint32_t len, count;            /* of each; how many, 0: there is none such */
+		uint32_t len;                   /* of each */
+		uint32_t left;                  /* how many more may join it; 0: there is none such, or it is full */
+		uint32_t head;                  /* its first word, once it is a row */
 		uint64_t *last;                 /* of last_to */
 	} row;
 	struct wf_invite invites[WF_INVITES];

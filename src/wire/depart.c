@@ -131,13 +131,13 @@ WF_HOT static void go(struct wf_trunk *t, const struct going *g)
 }
 
 /* [trunk.lock] Others wait already: @b does, too. False: nothing happened. */
-static inline bool joins_locked(struct wf_trunk *t, const struct wf_brisk *b)
+static inline __attribute__((always_inline)) bool joins_locked(struct wf_trunk *t, struct wf_brisk b)
 {
-	uint32_t cost = (uint32_t)b->len + WF_COST;
+	uint32_t held = t->held + (uint32_t)b.len + WF_COST;
 
-	if (!t->held || t->unclocked == WF_UNCLOCKED || t->held + cost > WF_HELD_MOST || !wf_row_joined(&t->remote, b))
+	if (!t->held || t->unclocked == WF_UNCLOCKED || held > WF_HELD_MOST || !wf_row_joined(&t->remote, b))
 		return false;
-	t->held += cost;
+	t->held = held;
 	t->unclocked++;
 	t->row++;
 	return true;
@@ -166,12 +166,17 @@ static inline bool brisk_locked(struct wf_trunk *t, const struct wf_brisk *b, st
 	return true;
 }
 
+static inline struct wf_brisk brisk_of(const struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len)
+{
+	return (struct wf_brisk){ .to = (uint32_t)to, .from = (uint32_t)atomic_load_explicit(&from->id, memory_order_relaxed), .index = from->index, .tag = tag,
+				  .context = atomic_load_explicit(&from->context, memory_order_relaxed), .payload = data, .len = len };
+}
+
 WF_HOT bool wf_depart_brisk(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len)
 {
-	struct wf_brisk b = { .to = (uint32_t)to, .from = (uint32_t)atomic_load_explicit(&from->id, memory_order_relaxed), .index = from->index, .tag = tag,
-			      .context = atomic_load_explicit(&from->context, memory_order_relaxed), .payload = data, .len = len };
-	struct going g = { .line = NULL };
 	struct wf_trunk *t = wf_trunk_at((uint32_t)(to >> 32));
+	struct going g = { .line = NULL };
+	struct wf_brisk b;
 	bool sent;
 
 	if (wf_unlikely(!t || len > WF_EAGER || !atomic_load_explicit(&t->cared, memory_order_relaxed)))
@@ -181,10 +186,11 @@ WF_HOT bool wf_depart_brisk(struct weft_port *from, weft_id to, uint64_t tag, co
 	if (wf_unlikely(len > WF_INLINE_MOST))
 		return wf_depart_body(t, from, (uint32_t)to, tag, data, len);
 	wf_lock(&t->lock);
-	if (joins_locked(t, &b)) {
+	if (joins_locked(t, brisk_of(from, to, tag, data, len))) {
 		wf_unlock(&t->lock);
 		return true;
 	}
+	b = brisk_of(from, to, tag, data, len);
 	sent = brisk_locked(t, &b, &g);
 	wf_unlock(&t->lock);
 	if (wf_likely(sent))
