@@ -384,7 +384,7 @@ static void control_of(const char *options, char ret_name[2][TCP_CONGESTION_NAME
 
 TEST(lanes_have_the_congestion_control_that_was_asked_for_or_fits)
 {
-	static const char *const bad[] = { "tcp.congestion=nosuch", "tcp.congestion=", "tcp.congestion=sixteen_is_a_lot", "tcp.near_us=-1" };
+	static const char *const bad[] = { "tcp.congestion=nosuch", "tcp.congestion=", "tcp.congestion=sixteen_is_a_lot" };
 	char has[2][TCP_CONGESTION_NAME], usual[TCP_CONGESTION_NAME] = "";
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	socklen_t len = sizeof(usual);
@@ -400,11 +400,9 @@ TEST(lanes_have_the_congestion_control_that_was_asked_for_or_fits)
 	CHECK(!strcmp(has[0], "reno") && !strcmp(has[1], "reno"));
 	control_of("tcp.congestion=system", has);
 	CHECK(!strcmp(has[0], usual) && !strcmp(has[1], usual));
-	control_of("tcp.near_us=1000000", has);
+	control_of(NULL, has);                          /* over lo */
 	for (int i = 0; i < 2; i++)
 		CHECK(!strcmp(has[i], paces ? "reno" : usual));
-	control_of("tcp.near_us=0", has);               /* nobody is near */
-	CHECK(!strcmp(has[0], usual) && !strcmp(has[1], usual));
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		CHECK_EQ(wf_rail_open("tcp:lo", bad[i], &conform_upcalls, conform_retry, NULL, &rail), -EINVAL);
 		CHECK(*weft_last_error());

@@ -217,7 +217,6 @@ void wf_tcp_lane_tune(void *state, int klass, size_t unsent)
 	else
 		setsockopt(lane->fd, IPPROTO_IPV6, IPV6_TCLASS, &tos, sizeof(tos));
 	setsockopt(lane->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &lowat, sizeof(lowat));
-	wf_tcp_congestion_fit(lane);
 }
 
 /* A socket that leaves from the rail's own address. */

@@ -17,7 +17,6 @@ static const struct {
 	{ "connect_ms", offsetof(struct tcp_options, connect_ms), 1, 600000 },
 	{ "silent_ms", offsetof(struct tcp_options, silent_ms), 1, 600000 },
 	{ "strangers", offsetof(struct tcp_options, strangers), 1, 1 << 20 },
-	{ "near_us", offsetof(struct tcp_options, near_us), 0, 1000000 },
 };
 
 /* A number in [min, max] at *@text, which is moved behind it. */
@@ -83,7 +82,7 @@ static int set(char *name, struct tcp_options *opt)
 
 int wf_tcp_options(const char *text, struct tcp_options *ret_opt)
 {
-	struct tcp_options opt = { .connect_ms = 3000, .silent_ms = 5000, .strangers = 1024, .near_us = 200 };
+	struct tcp_options opt = { .connect_ms = 3000, .silent_ms = 5000, .strangers = 1024 };
 
 	for (; text && *(text += strspn(text, BLANKS)); text += strcspn(text, BLANKS)) {
 		size_t n = strcspn(text, BLANKS);

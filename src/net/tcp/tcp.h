@@ -94,7 +94,6 @@ struct tcp_options {
 	int family;                     /* AF_INET, AF_INET6; 0: what the interface has, IPv4 first */
 	int connect_ms, silent_ms;      /* how long a connect may take; how long a stranger may say nothing */
 	int strangers;                  /* how many there may be */
-	int near_us;                    /* a round trip that is shorter is to a near host */
 	char congestion[TCP_CONGESTION_NAME];   /* of all lanes; empty: congestion.c chooses */
 };
 
@@ -106,7 +105,7 @@ struct tcp_rail {
 	struct sockaddr_in6 here;       /* or a sockaddr_in in its place: our address, with the listener's port */
 	socklen_t here_len;
 	uint32_t scope;                 /* number of the interface */
-	char paced[TCP_CONGESTION_NAME];        /* the system's congestion control, which lanes to near hosts do without; empty: they do not */
+	const char *congestion;         /* the congestion control that lanes get; NULL: the system's */
 	int epoll, listener, timer;
 	/* Under lock. */
 	struct wf_lock lock;
@@ -166,9 +165,8 @@ void wf_tcp_unblock(struct tcp_lane *lane);             /* forgets what take() l
 ssize_t wf_tcp_send(void *lane, const struct weft_out *out);
 
 /* congestion.c */
-int wf_tcp_congestion_begin(struct tcp_rail *rail, int listener);       /* sets paced; -E: what was asked for cannot be had */
+int wf_tcp_congestion_begin(struct tcp_rail *rail, int listener);       /* who is let in has it from there; -E: what was asked for cannot be had */
 void wf_tcp_congestion_set(const struct tcp_rail *rail, int fd);        /* of a socket that is not connected yet */
-void wf_tcp_congestion_fit(const struct tcp_lane *lane);                /* as soon as it is known how far the other end is */
 
 /* watch.c */
 void wf_tcp_block(struct tcp_lane *lane);               /* the socket is full: the poller is to hear when it is not */
