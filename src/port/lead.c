@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
@@ -19,10 +20,15 @@
 #define TICK_LEAST (WEFT_MS / 8)
 #define TICK_MOST WEFT_MS
 #define ABROAD 64
+#define MISSES 8u                       /* errands in a row that were in vain, beyond which no more are not given: 255 */
 
 static struct wf_lock leading;                          /* only tried */
 static _Atomic(struct wf_parker *) leader;              /* asleep on the rails */
 static _Atomic bool attended;                           /* somebody has looked since the listener did */
+static _Atomic bool errand;                             /* the listener is to do what is due, whoever looks at the rails */
+static _Atomic int listener_core = -1;                  /* a hint: where it went to sleep */
+static _Atomic uint32_t spared;                         /* a hint: how many errands it is not given, as the last were in vain */
+static uint32_t misses;                                 /* the listener's: those in a row */
 static _Atomic bool dozing;                             /* the listener does not come by every tick: it watches itself, or another leads */
 static int lead_fd = -1;
 static int alarm_fd = -1;                               /* a timer that wakes who sleeps there */
@@ -133,6 +139,28 @@ void wf_lead_hurry(weft_time when)
 		ring();
 	if (atomic_load_explicit(&listener_due, memory_order_relaxed) > when)
 		wf_listener_wake();
+}
+
+/* Who posts and waits at once is first, and the listener has taken somebody's core for nothing: then it is spared some errands, twice as many each time. */
+bool wf_lead_helps(void)
+{
+	uint32_t rest = atomic_load_explicit(&spared, memory_order_relaxed);
+	int core = atomic_load_explicit(&listener_core, memory_order_relaxed);
+
+	if (rest)
+		atomic_store_explicit(&spared, rest - 1, memory_order_relaxed);
+	return !rest && core >= 0 && core != sched_getcpu();
+}
+
+void wf_lead_errand(void)
+{
+	atomic_store_explicit(&errand, true, memory_order_release);     /* -> wf_lead_sent_for: the work */
+	wf_listener_wake();                                             /* begins with a fence: F1 with who is about to sleep */
+}
+
+bool wf_lead_sent_for(void)
+{
+	return atomic_load_explicit(&errand, memory_order_acquire);
 }
 
 /* [about to sleep] When to look again at the latest, unless hurried. */
@@ -250,6 +278,20 @@ bool wf_lead_free(void)
 	return atomic_load_explicit(&leading.held, memory_order_relaxed) == 0;
 }
 
+/* [listener] */
+static void run_errand(void)
+{
+	atomic_store_explicit(&errand, false, memory_order_relaxed);
+	wf_fence_slow();                                                /* F1 with who sends it: we see its work, or that it has sent us again */
+	if (wf_hosts->next() > 0) {
+		misses += misses < MISSES;
+		atomic_store_explicit(&spared, (1u << misses) - 1, memory_order_relaxed);
+		return;
+	}
+	misses = 0;
+	wf_hosts->turn();
+}
+
 int wf_lead_listen(void)
 {
 	struct wf_parker *p = atomic_load_explicit(&leader, memory_order_relaxed);
@@ -260,6 +302,8 @@ int wf_lead_listen(void)
 	atomic_store_explicit(&listener_due, 0, memory_order_relaxed);
 	if (p && atomic_load_explicit(&p->word, memory_order_relaxed) == 0)
 		ring();                 /* woken by another process */
+	if (wf_lead_sent_for())
+		run_errand();
 	looked = atomic_exchange_explicit(&attended, false, memory_order_relaxed);
 	watches = !looked && wf_trylock(&leading);
 	if (!looked && !watches) {
@@ -284,6 +328,7 @@ int wf_lead_watch(int64_t *patience)
 	weft_time next;
 	int64_t left;
 
+	atomic_store_explicit(&listener_core, sched_getcpu(), memory_order_relaxed);
 	if (!watches) {
 		/* Who has just begun to look may soon compute; who has looked for long will go on. */
 		if (!atomic_load_explicit(&dozing, memory_order_relaxed)) {

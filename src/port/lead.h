@@ -27,6 +27,11 @@ void wf_lead_fini(void);
 void wf_lead_hurry(weft_time when);     /* [any] route.h's next() says @when now, or did: who sleeps on the rails for longer looks again */
 int wf_lead_look(void);                 /* [any, no lock] what has come by the rails: how many things happened */
 
+/* [any] route.h's turn() has work that takes a while, and who brought it may have another use for its time: the listener does it now, unless somebody who waits is first. */
+void wf_lead_errand(void);
+bool wf_lead_helps(void);               /* [any] a hint: it would likely be first, and not take the caller's core for it */
+bool wf_lead_sent_for(void);            /* [listener, about to sleep] it was given an errand */
+
 /* As wf_park, as the leader if there is none. */
 int wf_lead_park(struct wf_parker *p, weft_time until, void (*cleanup)(void *), void *arg);
 

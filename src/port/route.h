@@ -43,6 +43,7 @@ struct wf_route_ops {
 								 * thread is at it. @spins: the next look comes at once, and nobody sleeps on fd */
 	int (*arm)(void);                                       /* [any] before sleeping on fd: 0, or 1: poll first */
 	weft_time (*next)(void);                                /* [any] poll then at the latest */
+	void (*turn)(void);                                     /* [any, no lock] what is due is done, without a look at the rails */
 	void (*asked)(void);                                    /* [listener] was something asked from outside (board.h)? */
 	int fd;
 	bool uncancelled;                                       /* a poll that spins is no place where a thread is cancelled: it need not be shielded (base/shield.h) */

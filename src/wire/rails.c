@@ -110,6 +110,13 @@ WF_HOT static int poll(bool spins)
 	return r;
 }
 
+static void turn(void)
+{
+	wf_shield();
+	timers(0);
+	wf_unshield();
+}
+
 static int arm(void)
 {
 	return wf_rail_arm(rail);
@@ -133,6 +140,7 @@ static struct wf_route_ops ops = {
 	.poll = poll,
 	.arm = arm,
 	.next = wf_trunks_next,
+	.turn = turn,
 	.asked = wf_ping_asked,
 };
 

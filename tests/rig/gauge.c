@@ -29,6 +29,7 @@ static const struct {
 	void (*run)(uint32_t thread);
 } what[] = {
 	{ "stream", gauge_stream }, { "stuck", gauge_stuck }, { "urgent", gauge_urgent }, { "idle", gauge_idle }, { "overlap", gauge_overlap },
+	{ "left", gauge_left },
 };
 static void (*chosen)(uint32_t thread);
 

@@ -31,5 +31,6 @@ void gauge_stuck(uint32_t thread);
 void gauge_urgent(uint32_t thread);
 void gauge_idle(uint32_t thread);
 void gauge_overlap(uint32_t thread);
+void gauge_left(uint32_t thread);
 
 #endif
