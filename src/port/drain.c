@@ -472,11 +472,17 @@ void wf_drain_ended_locked(struct weft_port *p, struct wf_work *work)
 	atomic_thread_fence(memory_order_acquire);      /* pairs with the release of his id: behind it his claims are in the tail */
 	end = (uint32_t)atomic_load_explicit(&p->ring.tail, memory_order_relaxed);
 	for (;;) {
+		/* relaxed: the reader's own word */
+		uint32_t from = atomic_load_explicit(&rd->pos, memory_order_relaxed), to;
+		bool there = wf_ring_next(rd);
+
 		wf_drain_locked(p, work);
-		/* relaxed: the reader's own word. A cell that is there and stays is one for which there is no memory. */
-		if ((int32_t)(end - atomic_load_explicit(&rd->pos, memory_order_relaxed)) <= 0 || wf_ring_next(rd))
+		to = atomic_load_explicit(&rd->pos, memory_order_relaxed);
+		/* A cell that was there before, and stays, is one for which there is no memory. One that is there only now may have come meanwhile. */
+		if ((int32_t)(end - to) <= 0 || (there && to == from))
 			return;
-		wf_pause_for(&pauses);
+		if (to == from)
+			wf_pause_for(&pauses);
 	}
 }
 
