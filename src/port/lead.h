@@ -12,6 +12,8 @@
  * leader that had gone stays readable: the next leader reads it, or the listener before it watches (hush).
  * So lies a timer, which goes off when something is due at the latest: a leader sleeps without a limit of its own (alarm_by).
  *
+ * What takes a while and need not be done by who brings it can be left to the listener (an errand); who waits meanwhile finds it due, and does it first.
+ *
  * A leader's park word says 2 instead of 1: who wakes it writes to the leader's descriptor instead of the futex. Another process of this host cannot: it
  * rings the listener, which passes it on (wf_lead_listen).
  */
