@@ -2,7 +2,7 @@
  *
  * Built for any aarch64, gcc calls a helper for each read-modify-write that asks whether the CPU has LSE, and makes an
  * acquire load an ldar, which waits for this thread's own release stores (on the way to another core). Here the question is
- * asked in line: cas and swpa of LSE, ldapr of RCPC. Elsewhere: C11.
+ * asked in line: cas, swpa and stadd of LSE, ldapr of RCPC. Elsewhere: C11.
  */
 #ifndef WF_BASE_ATOMIC_H
 #define WF_BASE_ATOMIC_H
@@ -50,24 +50,47 @@ static inline bool wf_cas64(_Atomic uint64_t *word, uint64_t *expected, uint64_t
 }
 
 /* Acquires what a release store of *@word published. */
-static inline uint32_t wf_acquire32(_Atomic uint32_t *word)
+#if WF_ASK_LSE
+#define WF_ACQUIRE(name, kind, load) \
+	static inline kind name(const _Atomic kind *word) \
+	{ \
+		kind v; \
+ \
+		if (__builtin_expect(wf_have_rcpc, 1)) { \
+			__asm__ volatile(".arch_extension rcpc\n\t" load ", %1" : "=r"(v) : "Q"(*(const kind *)(uintptr_t)word) : "memory"); \
+			return v; \
+		} \
+		v = atomic_load_explicit(word, memory_order_relaxed); \
+		__asm__ volatile("dmb ishld" ::: "memory"); \
+		return v; \
+	}
+#else
+#define WF_ACQUIRE(name, kind, load) \
+	static inline kind name(const _Atomic kind *word) \
+	{ \
+		return atomic_load_explicit(word, memory_order_acquire); \
+	}
+#endif
+WF_ACQUIRE(wf_acquire32, uint32_t, "ldapr %w0")
+WF_ACQUIRE(wf_acquire64, uint64_t, "ldapr %0")
+#undef WF_ACQUIRE
+
+/* The same for a pointer: @word is an _Atomic one. */
+static inline void *wf_acquire_pointer(const void *word)
+{
+	return (void *)(uintptr_t)wf_acquire64(word);
+}
+
+/* Relaxed. */
+static inline void wf_add32(_Atomic uint32_t *word, uint32_t n)
 {
 #if WF_ASK_LSE
-	uint32_t v;
-
-	if (__builtin_expect(wf_have_rcpc, 1)) {
-		__asm__ volatile(".arch_extension rcpc\n\tldapr %w0, %1"
-				 : "=r"(v)
-				 : "Q"(*(uint32_t *)(uintptr_t)word)
-				 : "memory");
-		return v;
+	if (__builtin_expect(wf_have_lse, 1)) {
+		__asm__ volatile(".arch_extension lse\n\tstadd %w1, %0" : "+Q"(*(uint32_t *)(uintptr_t)word) : "r"(n));
+		return;
 	}
-	v = atomic_load_explicit(word, memory_order_relaxed);
-	__asm__ volatile("dmb ishld" ::: "memory");
-	return v;
-#else
-	return atomic_load_explicit(word, memory_order_acquire);
 #endif
+	atomic_fetch_add_explicit(word, n, memory_order_relaxed);
 }
 
 /* Acquire. */

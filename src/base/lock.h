@@ -32,7 +32,7 @@ static inline bool wf_trylock(struct wf_lock *l)
 {
 	wf_step("trylock");
 	/* relaxed: a guess that saves an exchange. */
-	return atomic_load_explicit(&l->held, memory_order_relaxed) == 0 &&
+	return wf_likely(atomic_load_explicit(&l->held, memory_order_relaxed) == 0) &&
 	       wf_swap32(&l->held, 1) == 0;     /* L1 */
 }
 

@@ -24,7 +24,7 @@ static void entered(struct wf_rail *rail)
 	atomic_store_explicit(&rail->inside, &myself, memory_order_relaxed);
 }
 
-WF_HOT static void leave(struct wf_rail *rail)
+static inline void leave(struct wf_rail *rail)
 {
 	atomic_store_explicit(&rail->inside, NULL, memory_order_relaxed);
 	wf_unlock(&rail->lock);
@@ -164,12 +164,12 @@ WF_HOT int wf_rail_poll(struct wf_rail *rail, int budget, unsigned flags)
 	if (rail->serial)
 		atomic_store(&rail->polling, true);
 	r = rail->driver->slots.poll(rail->state, budget, flags);
-	if (rail->serial) {
+	if (wf_unlikely(rail->serial)) {
 		atomic_store(&rail->polling, false);
 		missed = atomic_exchange(&rail->missed, false); /* M1 */
 	}
 	leave(rail);
-	if (missed)
+	if (wf_unlikely(missed))
 		rail->retry(rail->cookie);      /* not under the lock: it may want what a sender holds who waits for that */
 	return r;
 }

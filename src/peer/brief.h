@@ -7,10 +7,12 @@
 #include "base/cpu.h"
 #include "peer/inner.h"
 
+#define WF_ACKS_WAIT WEFT_MS    /* before they are due by themselves */
+
 /* How many bytes are in the way of what comes at the tail. */
 static inline uint64_t wf_used_before_tail(const struct wf_retain *rt)
 {
-	return rt->tail - (rt->lent && rt->lent_low < rt->acked ? rt->lent_low : rt->acked);
+	return rt->tail - (wf_unlikely(rt->lent && rt->lent_low < rt->acked) ? rt->lent_low : rt->acked);
 }
 
 /* Is there room for @n bytes at the tail, without growing? */
@@ -42,11 +44,22 @@ static inline __attribute__((always_inline)) bool wf_lane_free(const struct wf_r
 /* Whole words. */
 static inline void wf_copy_words(unsigned char *to, const unsigned char *from, size_t n)
 {
-	if (wf_likely(n <= 64))
-		for (size_t i = 0; i < n; i += 8)
-			memcpy(to + i, from + i, 8);
-	else
+	if (wf_unlikely(n >= 64)) {
 		memcpy(to, from, n);
+		return;
+	}
+	if (wf_likely(n & 32)) {
+		memcpy(to, from, 32);
+		to += 32;
+		from += 32;
+	}
+	if (n & 16) {
+		memcpy(to, from, 16);
+		to += 16;
+		from += 16;
+	}
+	if (n & 8)
+		memcpy(to, from, 8);
 }
 
 /* Bytes of its frame before the payload. */
@@ -78,14 +91,43 @@ static inline __attribute__((always_inline)) bool wf_row_joined(struct wf_remote
 }
 
 /* A frame of @step bytes was put at the tail of @out, and into the record of @lane that leaves now. */
-static inline __attribute__((always_inline)) void wf_put_and_sent(struct wf_remote *r, struct wf_lane *lane, struct wf_out *out, size_t step, uint32_t to, uint64_t context)
+static inline __attribute__((always_inline)) void wf_put_and_sent(struct wf_remote *r, struct wf_lane *lane, struct wf_out *out, size_t step, uint64_t *last_to)
 {
 	wf_expect(r);
-	out->rt.sent = out->rt.tail += step;
+	out->rt.sent = *last_to = out->rt.tail += step;
 	out->used = r->now;
 	r->unacked |= wf_bit(out->id);
-	wf_invite_last(r, to, context, out->rt.tail);
-	wf_lane_expect(r, lane);
+	if (!lane->since)
+		wf_lane_expect(r, lane);
+}
+
+/* Acknowledgements of little, and not owed for long, need not go with every record: they would be a fourth of it. */
+static inline bool wf_acks_can_wait(const struct wf_lane *lane, weft_time now)
+{
+	return !lane->acks || (!lane->resumes && !lane->ack_now && !lane->bodies && lane->ack_at - now > WF_ACKS_WAIT);
+}
+
+/* A message that is as the one in @frames, STREAM and MSG as they left by this lane the last time, but for its payload: that is put there, and all is as by wf_remote_brisk_flat, which would
+ * answer as many bytes as they were, and that there is no more. @last_to: wf_invite_at of its destination. False: nothing happened. */
+static inline bool wf_brief_again(struct wf_remote *r, struct wf_lane *lane, const struct wf_brisk *b, unsigned char *frames, size_t step, uint64_t *last_to, weft_time now)
+{
+	struct wf_out *out = r->out[WF_STREAM_PLAIN];
+	size_t head = wf_brisk_head(b);
+
+	if (wf_unlikely(r->done_at || r->done || !wf_may_append(r, out, b->len) || !wf_lane_free(r, lane, out, step)))
+		return false;
+	if (wf_unlikely(!wf_acks_can_wait(lane, now) || wf_credit_risen(r, r->conf.window / 8) || !wf_list_empty(&r->granted) || wf_get32(frames + 4) != out->epoch))
+		return false;
+	r->now = now;
+	wf_put64(frames + 8, out->rt.tail);
+	if (wf_likely(b->len == 8))
+		memcpy(frames + 16 + head, b->payload, 8);
+	else if (b->len)
+		memcpy(frames + 16 + head, b->payload, b->len);         /* the padding is there */
+	wf_copy_words(wf_retain_head(&out->rt, out->rt.tail), frames + 16, step);
+	r->used += wf_credit_cost(b->len);
+	wf_put_and_sent(r, lane, out, step, last_to);
+	return true;
 }
 
 /* The frames before the messages: where those begin; NULL: they are others. */
@@ -118,7 +160,8 @@ static inline __attribute__((always_inline)) const unsigned char *wf_brief_head(
 	}
 	if (len < 16 || p[0] != WF_WIRE_STREAM || !p[1] || p[1] >= WF_STREAMS || wf_get16(p + 2) != 16)
 		return NULL;
-	b->in = &r->in[p[1]];
+	b->id = p[1];
+	b->in = &r->in[b->id];
 	if (b->in->lane != lane || b->in->begun || wf_get32(p + 4) != b->in->epoch || wf_get64(p + 8) != b->in->next)
 		return NULL;
 	return p + 16;
@@ -149,16 +192,31 @@ static inline __attribute__((always_inline)) void wf_brief_done(struct wf_remote
 		wf_credit_got(r, b->limit);
 	b->in->next += b->step;
 	r->arrived += b->cost;
-	wf_credit_tell(r);
-	lane->acks |= wf_bit((unsigned)(b->in - r->in));
+	if (wf_unlikely(wf_credit_risen(r, r->conf.window / 4)))
+		wf_credit_tell(r);
+	lane->acks |= wf_bit(b->id);
 	lane->bodies += body_len;
-	wf_ack_later(r, lane, b->in->next - b->in->told >= WF_ACK_BYTES || lane->bodies >= WF_BODIES_MOST);
+	if (wf_unlikely(b->in->next - b->in->told >= WF_ACK_BYTES || lane->bodies >= WF_BODIES_MOST))
+		wf_ack_later(r, lane, true);
+	else if (wf_unlikely(!lane->ack_at))            /* else they are owed by then at the latest */
+		wf_ack_later(r, lane, false);
 }
 
 /* Frames that can be read the short way? */
 static inline bool wf_brief_may(const struct wf_remote *r, const struct wf_lane *lane)
 {
 	return wf_likely(!r->err && !lane->bytes && !lane->suspect);
+}
+
+/* One message, which lies at @at of stream @id, takes @step bytes there and costs @cost, and nothing else: as by wf_remote_record_row. False: nothing happened. */
+static inline bool wf_brief_one(struct wf_remote *r, struct wf_lane *lane, uint32_t id, uint32_t epoch, uint64_t at, uint64_t step, uint64_t cost, weft_time now)
+{
+	struct wf_brief b = { .in = &r->in[id], .id = id, .step = step, .cost = cost };
+
+	if (wf_unlikely(!wf_brief_may(r, lane) || b.in->lane != lane || b.in->begun || b.in->epoch != epoch || b.in->next != at || cost > r->promised - r->arrived))
+		return false;
+	wf_brief_done(r, lane, &b, 0, now);
+	return true;
 }
 
 #endif

@@ -5,7 +5,6 @@
 #include "peer/brief.h"
 
 #define PAYLOAD_LONG 256u       /* shorter ones cost less than to tell them from the rest */
-#define ACKS_WAIT WEFT_MS       /* before they are due by themselves */
 
 /* A message of @step bytes that begins with @head goes round the end of the ring. */
 static void put_in_two(struct wf_retain *rt, const unsigned char *head, size_t head_len, const struct wf_brisk *b, size_t step)
@@ -144,12 +143,6 @@ size_t wf_remote_fill_flat(struct wf_remote *r, struct wf_lane *lane, unsigned c
 	return (size_t)(p + 16 - to) + (size_t)n;
 }
 
-/* Acknowledgements of little, and not owed for long, need not go with every record: they would be a fourth of it. */
-static inline bool acks_can_wait(const struct wf_lane *lane, weft_time now)
-{
-	return !lane->resumes && !lane->ack_now && !lane->bodies && lane->ack_at - now > ACKS_WAIT;
-}
-
 WF_HOT size_t wf_remote_brisk_flat(struct wf_remote *r, struct wf_lane *lane, const struct wf_brisk *b, unsigned char *to, size_t room, weft_time now, size_t *ret_heads, bool *ret_more)
 {
 	struct wf_out *out = r->out[WF_STREAM_PLAIN];
@@ -165,7 +158,7 @@ WF_HOT size_t wf_remote_brisk_flat(struct wf_remote *r, struct wf_lane *lane, co
 		return 0;
 	ring = wf_retain_head(&out->rt, out->rt.tail);
 	r->now = now;
-	if (lane->acks && !acks_can_wait(lane, now))
+	if (!wf_acks_can_wait(lane, now))
 		p = wf_put_acks(r, lane, p);
 	if (wf_unlikely(r->done))
 		p = wf_done_along(r, lane, p);
@@ -175,7 +168,7 @@ WF_HOT size_t wf_remote_brisk_flat(struct wf_remote *r, struct wf_lane *lane, co
 	put_frame(p, b, head, step);
 	wf_copy_words(ring, p, step);
 	r->used += cost;
-	wf_put_and_sent(r, lane, out, step, b->to, b->context);
+	wf_put_and_sent(r, lane, out, step, wf_invite_at(r, b->to, b->context));
 	lane->active = *ret_more = wf_bulk_wanted(r);
 	*ret_heads = (size_t)(p - to) + (step < PAYLOAD_LONG ? step : head);
 	return (size_t)(p - to) + step;

@@ -80,7 +80,7 @@ WF_HOT size_t wf_remote_body_flat(struct wf_remote *r, struct wf_lane *lane, str
 	wf_copy_words(wf_retain_head(&out->rt, out->rt.tail), p, head);
 	begin(s, out, head);
 	r->used += wf_credit_cost(s->len);
-	wf_put_and_sent(r, lane, out, head, s->to, s->context);
+	wf_put_and_sent(r, lane, out, head, wf_invite_at(r, s->to, s->context));
 	r->live++;
 	lane->active = *ret_more = wf_bulk_wanted(r);
 	return (size_t)(p - to) + head;
@@ -93,7 +93,7 @@ void wf_remote_body_rest(struct wf_remote *r, struct wf_lane *lane, struct wf_rs
 	lane->active = lane->writing = true;
 }
 
-struct wf_rsend *wf_remote_spent(struct wf_remote *r)
+WF_HOT struct wf_rsend *wf_remote_spent(struct wf_remote *r)
 {
 	struct wf_rsend *s;
 

@@ -10,20 +10,6 @@
 #include "base/cpu.h"
 #include "peer/inner.h"
 
-/* What the other end has been told. */
-static uint64_t known(const struct wf_remote *r)
-{
-	return r->hinted > r->told ? r->hinted : r->told;
-}
-
-/* The limit, if it is @step higher than that; else 0. */
-static uint64_t news(const struct wf_remote *r, uint64_t step)
-{
-	uint64_t limit = r->freed + r->conf.window;
-
-	return limit > known(r) && limit - known(r) >= step ? limit : 0;
-}
-
 static void promise(struct wf_remote *r, uint64_t limit)
 {
 	if (limit > r->promised)
@@ -32,11 +18,11 @@ static void promise(struct wf_remote *r, uint64_t limit)
 
 WF_HOT void wf_credit_tell(struct wf_remote *r)
 {
-	uint64_t limit = news(r, r->conf.window / 4);
+	uint64_t limit = r->freed + r->conf.window;
 
-	if (!limit || r->bye_out)       /* nothing follows a BYE: nobody would acknowledge it */
+	if (!wf_credit_risen(r, r->conf.window / 4) || r->bye_out)       /* nothing follows a BYE: nobody would acknowledge it */
 		return;
-	if (known(r) > r->arrived && known(r) - r->arrived >= r->conf.window / 2)
+	if (wf_credit_known(r) > r->arrived && wf_credit_known(r) - r->arrived >= r->conf.window / 2)
 		return;
 	r->told = limit;
 	promise(r, limit);
@@ -45,9 +31,9 @@ WF_HOT void wf_credit_tell(struct wf_remote *r)
 
 WF_HOT unsigned char *wf_credit_along(struct wf_remote *r, unsigned char *to)
 {
-	uint64_t limit = news(r, r->conf.window / 8);
+	uint64_t limit = r->freed + r->conf.window;
 
-	if (wf_likely(!limit))
+	if (!wf_credit_risen(r, r->conf.window / 8))
 		return to;
 	r->hinted = limit;
 	promise(r, limit);

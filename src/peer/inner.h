@@ -50,7 +50,7 @@ static inline void wf_arm(struct wf_remote *r, weft_time t)
 
 static inline bool wf_busy(const struct wf_remote *r)
 {
-	return r->unacked || r->live || r->cares || !wf_list_empty(&r->landings) || r->closing;
+	return wf_likely(r->unacked != 0) || r->live || r->cares || !wf_list_empty(&r->landings) || r->closing;
 }
 
 /* Something is about to be expected of the other end, from now on. */
@@ -138,6 +138,17 @@ void wf_ack_chunk(struct wf_remote *r, struct wf_lane *lane);   /* a chunk has c
 static inline uint64_t wf_credit_cost(uint64_t len)
 {
 	return len + WF_COST;
+}
+/* What the other end has been told. */
+static inline uint64_t wf_credit_known(const struct wf_remote *r)
+{
+	return r->hinted > r->told ? r->hinted : r->told;
+}
+
+/* Is the limit, which is not told yet, @step higher than that, or more? (Sums of bytes: they do not overflow.) */
+static inline bool wf_credit_risen(const struct wf_remote *r, uint64_t step)
+{
+	return wf_unlikely(r->freed + r->conf.window >= wf_credit_known(r) + step);
 }
 void wf_credit_tell(struct wf_remote *r);
 unsigned char *wf_credit_along(struct wf_remote *r, unsigned char *to);         /* a record leaves: LIMIT at @to, if there is news; where the next frame goes */

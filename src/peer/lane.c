@@ -212,7 +212,7 @@ WF_HOT void wf_lane_expect(struct wf_remote *r, struct wf_lane *lane)
 	wf_arm(r, r->now + LATE_LEAST / 2);
 }
 
-void wf_lane_moved(struct wf_remote *r, struct wf_lane *lane)
+WF_HOT void wf_lane_moved(struct wf_remote *r, struct wf_lane *lane)
 {
 	lane->since = outstanding(r, lane) ? r->now : 0;
 	if (lane->since)

@@ -10,9 +10,9 @@
 
 #define NONE UINT32_MAX
 
-int wf_numbers_add(struct wf_numbers *t, void *what, uint64_t *ret_number)
+WF_HOT int wf_numbers_add(struct wf_numbers *t, void *what, uint64_t *ret_number)
 {
-	if (t->used == t->size) {
+	if (wf_unlikely(t->used == t->size)) {
 		uint32_t size = t->size ? 2 * t->size : 16;
 		struct wf_number *slot = size > t->size ? realloc(t->slot, size * sizeof(*slot)) : NULL;
 
@@ -40,7 +40,7 @@ void *wf_numbers_find(const struct wf_numbers *t, uint64_t number)
 	return i < t->size && t->slot[i].gen == number >> 32 ? t->slot[i].what : NULL;
 }
 
-void wf_numbers_del(struct wf_numbers *t, uint64_t number)
+WF_HOT void wf_numbers_del(struct wf_numbers *t, uint64_t number)
 {
 	struct wf_number *n = &t->slot[(uint32_t)number];
 

@@ -322,17 +322,25 @@ struct wf_ping {                                /* how far it is: ping.c */
 struct wf_remote {
 	struct wf_remote_conf conf;
 	int err;                                /* the session is over */
-	bool dead_due, closed_due, closing, bye_out, closed, bye_in;
+	bool closing, bye_out, closed, bye_in;
 	uint32_t errors;                        /* of the other end */
 	uint64_t random;
 	weft_time now, wake;                    /* of the call; when to call acts again */
-	bool dirty;                             /* lanes, streams or what is wanted of them have changed */
+	union {
+		struct {
+			bool dirty;             /* lanes, streams or what is wanted of them have changed */
+			bool dead_due, closed_due, seek_again;
+			bool gone_lost;         /* there was no memory for an id to be told gone */
+		};
+		uint64_t flags_due;             /* any of them? */
+	};
 	weft_time heard, busy_since;            /* busy_since 0: nothing is expected of the other end */
 	weft_time doomed;                       /* it is dead, and this is how long what it sent before may take to arrive; 0: it is not */
 	uint32_t cares;                         /* operations that wait for it and are not known here */
 	struct wf_lane_slot slots[WF_LANE_SLOTS];
 	struct wf_lane lanes[WF_LANES];
 	uint32_t write_due, close_due, open_due;        /* masks */
+	uint32_t ngone;                         /* of the ids in @gone */
 	struct wf_out *out[WF_STREAMS];
 	struct wf_in in[WF_STREAMS];
 	uint64_t unacked;                       /* streams with bytes not acknowledged */
@@ -354,7 +362,7 @@ struct wf_remote {
 	struct wf_node backlogs;                /* destinations with a backlog */
 	uint32_t ndests, nclogs;
 	struct wf_bulk *bulk_free;
-	bool seek_refused, seek_again;
+	bool seek_refused;
 	struct wf_rsend *lead;                  /* its beginning is to go behind its announcement; NULL: nobody's */
 	uint32_t lead_len;                      /* bytes of it, at most */
 	uint32_t lead_misses, lead_rest;        /* beginnings in a row that nobody was there for; announcements that go without one for that */
@@ -381,8 +389,7 @@ struct wf_remote {
 	struct wf_held **held;                  /* by number */
 	uint32_t nheld, held_size;
 	uint32_t *gone;                         /* ids to be told gone, the first gone_marked of them when gone_mark is acknowledged */
-	uint32_t ngone, gone_size, gone_marked;
-	bool gone_lost;                         /* there was no memory for one */
+	uint32_t gone_size, gone_marked;
 	uint64_t gone_mark[WF_STREAMS];
 	struct wf_ping *ping;                   /* the last measurement; NULL: there was none */
 	/* for checks and state */
@@ -399,9 +406,11 @@ void wf_remote_acts(struct wf_remote *r, weft_time now, struct wf_acts *acts);
 static inline bool wf_remote_due(const struct wf_remote *r, weft_time now)
 {
 	/* One question of most of it: mostly the answer is no. */
-	return (r->write_due | r->close_due | r->open_due | r->ngone | r->dirty | r->seek_again | r->dead_due | r->closed_due | r->gone_lost) ||
-	       now >= r->wake || !wf_list_empty(&r->ended) || !wf_list_empty(&r->landed) || !wf_list_empty(&r->land_closed) ||
-	       (!r->busy_since && !r->err && (r->unacked || r->live || r->cares || r->closing || !wf_list_empty(&r->landings)));
+	if (wf_unlikely((r->write_due | r->close_due | r->open_due | r->ngone | r->flags_due) || now >= r->wake))
+		return true;
+	if (wf_unlikely(r->ended.next != &r->ended || r->landed.next != &r->landed || r->land_closed.next != &r->land_closed))
+		return true;
+	return wf_unlikely(!r->busy_since) && !r->err && (r->unacked || r->live || r->cares || r->closing || !wf_list_empty(&r->landings));
 }
 
 /* WRITE for @lane is among them, whatever there is to write: whoever was about to was kept from it. */
@@ -522,6 +531,7 @@ struct wf_brief {                       /* of a record that is read a short way:
 	struct wf_out *acked;           /* NULL: no ACK */
 	uint64_t upto, limit;
 	struct wf_in *in;
+	uint32_t id;                    /* of that stream */
 	uint64_t step, cost;            /* of all messages */
 };
 const unsigned char *wf_remote_body_where(const struct wf_whole *w, struct wf_brisk *ret_msg);         /* [no lock] what it says, if it is one; NULL: it is not */

@@ -212,7 +212,7 @@ bool wf_remote_keep(struct wf_rsend *s)
 	return true;
 }
 
-bool wf_remote_kept(struct wf_remote *r, struct wf_rsend *s)
+WF_HOT bool wf_remote_kept(struct wf_remote *r, struct wf_rsend *s)
 {
 	bool still = s->state == WF_S_EAGER && s->pins == 1;
 
@@ -329,7 +329,7 @@ static void told_later(struct wf_remote *r, struct wf_rsend *s)
 	wf_list_add(s->flags & WF_SEND_IDLE ? &r->spent : &r->ended, &s->node);
 }
 
-void wf_send_over(struct wf_remote *r, struct wf_rsend *s, int err)
+WF_HOT void wf_send_over(struct wf_remote *r, struct wf_rsend *s, int err)
 {
 	leave(r, s);
 	if (s->number)
@@ -344,13 +344,13 @@ void wf_send_over(struct wf_remote *r, struct wf_rsend *s, int err)
 		r->dirty = true;
 }
 
-void wf_send_unpin(struct wf_remote *r, struct wf_rsend *s)
+WF_HOT void wf_send_unpin(struct wf_remote *r, struct wf_rsend *s)
 {
 	if (!--s->pins && s->state == WF_S_OVER)
 		told_later(r, s);
 }
 
-void wf_send_check(struct wf_remote *r, struct wf_rsend *s)
+WF_HOT void wf_send_check(struct wf_remote *r, struct wf_rsend *s)
 {
 	bool answer = s->flags & WF_SEND_SYNC || s->asked;
 

@@ -138,7 +138,7 @@ void wf_out_move(struct wf_remote *r, struct wf_out *out, struct wf_lane *lane)
 	ready(r, out);
 }
 
-int wf_out_acked(struct wf_remote *r, struct wf_out *out, uint64_t next)
+WF_HOT int wf_out_acked(struct wf_remote *r, struct wf_out *out, uint64_t next)
 {
 	if (next < out->rt.acked || next > out->rt.sent)
 		return -EPROTO;

@@ -116,7 +116,7 @@ WF_HOT static int glance(void)
 	if (n > 0)
 		wf_self.abroad = ABROAD;
 	/* Who leads said so before it took the rail's lock to arm. If that was before our look took it we see it here; if behind it, it has put back what we took out. */
-	if (spins && wf_unlikely(atomic_load_explicit(&leader, memory_order_relaxed) != NULL))
+	if (wf_likely(spins) && wf_unlikely(atomic_load_explicit(&leader, memory_order_relaxed) != NULL))
 		ring();
 	return n;
 }
@@ -174,11 +174,11 @@ static weft_time plan(_Atomic weft_time *ret_due)
 	return now < due ? now : due;
 }
 
-/* [leading] Sleeps on the rails' descriptor and on our own. True: one of ours told. */
+/* [leading] Sleeps on the rails' descriptor and on our own, where it may be cancelled. True: one of ours told. */
 static bool sleep_set(void)
 {
 	struct epoll_event ev[2];
-	int n = (int)syscall(SYS_epoll_pwait, wf_hosts->fd, ev, 2, -1, NULL, 0);
+	int n = epoll_wait(wf_hosts->fd, ev, 2, -1);
 
 	for (int i = 0; i < n; i++)
 		if (ev[i].data.u64 == WEFT_EVENT_CORE)
@@ -190,7 +190,7 @@ static bool sleep_both(const struct timespec *t)
 {
 	struct pollfd fds[2] = { { .fd = wf_hosts->fd, .events = POLLIN }, { .fd = lead_fd, .events = POLLIN } };
 
-	return syscall(SYS_ppoll, fds, 2, t, NULL, 0) > 0 && fds[1].revents;
+	return ppoll(fds, 2, t, NULL) > 0 && fds[1].revents;
 }
 
 /* [leading] False: it was too late for that. */
@@ -199,7 +199,6 @@ static bool sleep_on(struct wf_parker *p, weft_time until)
 	weft_time due = plan(&leader_due);
 	int64_t left;
 	bool told;
-	int old;
 
 	due = until < due ? until : due;
 	left = due == WEFT_FOREVER ? 3600 * WEFT_S : due - wf_now();
@@ -207,9 +206,7 @@ static bool sleep_on(struct wf_parker *p, weft_time until)
 		return left > 0;
 	if (lies_in)
 		alarm_by(due);
-	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &old);
 	told = lies_in ? sleep_set() : sleep_both(&(struct timespec){ .tv_sec = left / WEFT_S, .tv_nsec = left % WEFT_S });
-	pthread_setcanceltype(old, NULL);
 	if (told) {
 		hush();
 		alarm_heard();
@@ -217,14 +214,14 @@ static bool sleep_on(struct wf_parker *p, weft_time until)
 	return true;
 }
 
-static void resign(void)
+static inline void resign(void)
 {
 	atomic_store_explicit(&leader_due, 0, memory_order_relaxed);
 	atomic_store_explicit(&leader, NULL, memory_order_relaxed);
 	wf_unlock(&leading);
 	wf_fence_slow();                                                /* F1 with wf_lead_listen */
 	/* Another sleeps and does not lead, or nobody looks from now on. */
-	if (atomic_load_explicit(&wf_parked, memory_order_relaxed) || atomic_load_explicit(&dozing, memory_order_relaxed))
+	if (wf_unlikely(atomic_load_explicit(&wf_parked, memory_order_relaxed) || atomic_load_explicit(&dozing, memory_order_relaxed)))
 		wf_listener_wake();
 }
 
@@ -241,7 +238,7 @@ static void cancelled(void *arg)
 	u->cleanup(u->arg);
 }
 
-int wf_lead_park(struct wf_parker *p, weft_time until, void (*cleanup)(void *), void *arg)
+WF_HOT int wf_lead_park(struct wf_parker *p, weft_time until, void (*cleanup)(void *), void *arg)
 {
 	struct undo u = { cleanup, arg };
 	uint32_t asleep = 1;

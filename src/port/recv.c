@@ -93,7 +93,7 @@ static bool look_abroad(struct wf_expect *x)
 }
 
 /* Looks for the message for as long as it spins, without posting. 1: taken; 0: to be posted, or too late for that; or an error. */
-static int look_for(struct weft_port *p, const void *want, const struct wf_target *t, weft_time until, bool *ret_lived)
+WF_HOT static int look_for(struct weft_port *p, const void *want, const struct wf_target *t, weft_time until, bool *ret_lived)
 {
 	bool plain = !t->flags && !t->head_out && !p->proto && t->mem->kind == WF_MEM_PLAIN && wf_port_mine(p);
 	struct wf_expect x = { .at = p, .data = t->mem->plain, .room = t->mem->len, .st = t->st };
@@ -125,8 +125,10 @@ static int look_for(struct weft_port *p, const void *want, const struct wf_targe
 			if (!wf_linger(&w))
 				return 0;
 			if (wf_unlikely(wf_hosts != NULL) && look_abroad(plain ? &x : NULL)) {
-				if (x.came || x.post)
-					return x.came;
+				if (wf_likely(x.came))
+					return 1;
+				if (x.post)
+					return 0;
 				break;
 			}
 			/* relaxed: a hint that somebody else drained; the lock orders what he did. */
@@ -238,22 +240,23 @@ static int sleep_for(struct weft_port *p, const struct wf_head *want, const stru
 	return r == -EINTR ? 0 : r;
 }
 
-static int recv_wait(struct weft_port *p, const void *want, const struct wf_target *t, weft_time until)
+WF_HOT static int recv_wait(struct weft_port *p, const void *want, const struct wf_target *t, weft_time until)
 {
-	bool lived;
+	bool lived, shields;
 	int r;
 
 	if (wf_unlikely(atomic_load_explicit(&p->broken, memory_order_relaxed)))
 		return weft_fail(-ECONNRESET, "a member of the port has ended");
-	if (wf_unlikely(wf_hosts != NULL && !wf_hosts->uncancelled)) {
+	shields = wf_hosts != NULL && !wf_hosts->uncancelled;
+	if (wf_unlikely(shields))
 		wf_shield();            /* once for all looks at the rails */
-		r = look_for(p, want, t, until, &lived);
+	r = look_for(p, want, t, until, &lived);
+	if (wf_unlikely(shields))
 		wf_unshield();
-	} else {
-		r = look_for(p, want, t, until, &lived);
-	}
-	if (r)
-		return r < 0 ? r : 0;
+	if (wf_likely(r > 0))
+		return 0;
+	if (r < 0)
+		return r;
 	if (until == WEFT_NOW && lived) {
 		r = wf_named(p, want) || p->proto ? 0 : wf_wary_now(p);
 		return r < 0 ? r : wf_late(until);
@@ -417,7 +420,7 @@ static inline __attribute__((always_inline)) bool recv_hot(struct weft_port *p, 
 	return taken;
 }
 
-WF_SLOW static int recv_slow(struct weft_port *at, weft_id from, struct wf_head want, void *data, size_t cap, weft_time until,
+WF_HOT static __attribute__((noinline)) int recv_slow(struct weft_port *at, weft_id from, struct wf_head want, void *data, size_t cap, weft_time until,
 			     struct weft_status *ret_st)
 {
 	unsigned char pattern[WEFT_MATCH_HEAD_MAX];
@@ -437,7 +440,7 @@ WF_SLOW static int recv_slow(struct weft_port *at, weft_id from, struct wf_head 
 	t = (struct wf_target){ .mem = &mem, .st = &st };
 	memcpy(pattern, &want, sizeof(want));
 	r = recv_wait(at, pattern, &t, until);
-	if (ret_st && (r == 0 || r == -EMSGSIZE)) {
+	if (wf_unlikely(ret_st != NULL) && (r == 0 || r == -EMSGSIZE)) {
 		*ret_st = st;
 		ret_st->err = r;
 	}
@@ -467,7 +470,7 @@ static __attribute__((noinline)) int recv_there(struct weft_port *at, weft_id fr
 	return recv_at(at, false, from, tag, data, cap, until, ret_st);
 }
 
-int weft_recv(struct weft_port *at, weft_id from, uint64_t tag, void *data, size_t cap, weft_time until,
+WF_HOT int weft_recv(struct weft_port *at, weft_id from, uint64_t tag, void *data, size_t cap, weft_time until,
 	      struct weft_status *ret_st)
 {
 	if (at && at != wf_self.port)

@@ -115,7 +115,7 @@ static bool send_hot_far(weft_id to, uint64_t tag, const void *data, size_t len)
 }
 
 /* To a member that is of another host. */
-static __attribute__((noinline)) bool send_hot_abroad_at(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len)
+WF_HOT static __attribute__((noinline)) bool send_hot_abroad_at(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len)
 {
 	weft_id id;
 
@@ -163,7 +163,7 @@ static inline __attribute__((always_inline)) bool send_hot_at(struct weft_port *
 }
 
 /* From a thread's own port to another host. */
-static __attribute__((noinline)) bool send_hot_abroad(weft_id to, uint64_t tag, const void *data, size_t len)
+WF_HOT static __attribute__((noinline)) bool send_hot_abroad(weft_id to, uint64_t tag, const void *data, size_t len)
 {
 	if (!wf_hosts->brisk(wf_self.port, to, tag, data, len))
 		return false;
@@ -392,7 +392,7 @@ static __attribute__((noinline)) int send_from(struct weft_port *from, weft_id t
 	return send_slow(from, to, tag, data, len, until);
 }
 
-int weft_send(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len, weft_time until)
+WF_HOT int weft_send(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len, weft_time until)
 {
 	int r = wf_enter();
 

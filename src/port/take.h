@@ -44,7 +44,7 @@ static inline __attribute__((always_inline)) bool wf_take_hot_locked(struct weft
 /* [inside] A port of a context: asked here, as who closes or breaks it ends what is posted then, and nothing after. */
 static inline bool wf_usable_locked(const struct weft_port *p)
 {
-	return !p->closing && !atomic_load_explicit(&p->broken, memory_order_relaxed);
+	return wf_likely(!p->closing) && wf_likely(!atomic_load_explicit(&p->broken, memory_order_relaxed));
 }
 
 /* A receive at a context's port from a member, or from anyone, that the hot path can try; then @src is an id, or WEFT_ANY. */

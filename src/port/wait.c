@@ -82,7 +82,7 @@ void wf_sleeper_hand_over(struct weft_port *p)
 		wf_listener_ring(p);
 }
 
-bool wf_unwait_locked(struct wf_waiter *w)
+WF_HOT bool wf_unwait_locked(struct wf_waiter *w)
 {
 	struct weft_port *p = w->port;
 
@@ -104,7 +104,7 @@ void wf_wake_probers_locked(struct weft_port *p)
 	}
 }
 
-void wf_unwait(struct wf_waiter *w)
+WF_HOT void wf_unwait(struct wf_waiter *w)
 {
 	struct weft_port *p = w->port;
 	bool another;
@@ -116,7 +116,7 @@ void wf_unwait(struct wf_waiter *w)
 		wf_sleeper_hand_over(p);
 }
 
-void wf_get_up(void *waiter)
+WF_HOT void wf_get_up(void *waiter)
 {
 	struct wf_waiter *w = waiter;
 

@@ -29,6 +29,10 @@ wf_crc32c_fn wf_crc32c_instruction(void);
 #define WF_CRC32C_STEP8(crc, v) __asm__("crc32q %1, %q0" : "+r"(crc) : "r"(v))
 #endif
 
+#define WF_CRC32C_STEPS1(crc, p) do { uint64_t wf_v; memcpy(&wf_v, (p), 8); WF_CRC32C_STEP8(crc, wf_v); } while (0)
+#define WF_CRC32C_STEPS2(crc, p) do { WF_CRC32C_STEPS1(crc, p); WF_CRC32C_STEPS1(crc, (p) + 8); } while (0)
+#define WF_CRC32C_STEPS4(crc, p) do { WF_CRC32C_STEPS2(crc, p); WF_CRC32C_STEPS2(crc, (p) + 16); } while (0)
+
 extern bool wf_crc32c_steps WF_HERE;    /* this CPU has it: set when the library is loaded, then constant */
 
 #define WF_CRC32C_SHORT 256u
@@ -38,13 +42,22 @@ static inline uint32_t wf_crc32c_few(uint32_t crc, const void *data, size_t n)
 {
 #ifdef WF_CRC32C_STEP8
 	if (wf_likely(wf_crc32c_steps && n <= WF_CRC32C_SHORT && n % 8 == 0)) {
-		const uint8_t *p = data, *end = p + n;
-		uint64_t sum = (uint32_t)~crc, v;
+		const uint8_t *p = data;
+		uint64_t sum = (uint32_t)~crc;
 
-		for (; p < end; p += 8) {
-			memcpy(&v, p, 8);
-			WF_CRC32C_STEP8(sum, v);
+		/* Behind a system call a jump costs as much as several steps. */
+		for (; wf_unlikely(n >= 64); p += 32, n -= 32)
+			WF_CRC32C_STEPS4(sum, p);
+		if (wf_likely(n & 32)) {
+			WF_CRC32C_STEPS4(sum, p);
+			p += 32;
 		}
+		if (wf_likely(n & 16)) {
+			WF_CRC32C_STEPS2(sum, p);
+			p += 16;
+		}
+		if (n & 8)
+			WF_CRC32C_STEPS1(sum, p);
 		return ~(uint32_t)sum;
 	}
 #endif

@@ -37,6 +37,9 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "base/bytes.h"
+#include "base/cpu.h"
+#include "secure/crc32c.h"
 #include "secure/crypto.h"
 #include "secure/handshake.h"
 
@@ -107,6 +110,20 @@ long wf_sealer_frames(struct wf_sealer *s, const struct iovec *pieces, int n, si
 /* The same, without a body, for @frames bytes that lie in @out where they belong. Those from @summed on are a payload: auth need not cover them. */
 long wf_sealer_flat(struct wf_sealer *s, size_t frames, size_t summed, uint8_t *out);
 
+/* The same where @out has a record that wf_sealer_flat has sealed, all of it covered, and frames of as many bytes have taken the place of its own. Not full. */
+static inline __attribute__((always_inline)) long wf_sealer_again(struct wf_sealer *s, size_t frames, uint8_t *out)
+{
+	struct wf_record_end *e = &s->end;
+	uint32_t crc;
+
+	if (wf_unlikely(e->dead || e->part != WF_PART_NONE || e->number >= UINT64_MAX - 1))
+		return wf_sealer_flat(s, frames, frames, out);
+	crc = wf_crc32c_three(htole64(e->number++), htole64(frames), 0);
+	wf_put16(out + 10, (uint16_t)crc);
+	wf_put32(out + WF_RECORD_HEAD + frames, wf_crc32c_few(crc, out + WF_RECORD_HEAD, frames));
+	return (long)(WF_RECORD_HEAD + frames + 4);
+}
+
 /* The same with a body of @body bytes behind it, of which nothing is to be sealed: auth only. */
 long wf_sealer_bodied(struct wf_sealer *s, size_t frames, size_t body, uint8_t *out);
 
@@ -115,6 +132,23 @@ int wf_opener_begin(struct wf_opener *o, const uint8_t head[WF_RECORD_HEAD], siz
 int wf_opener_piece(struct wf_opener *o, void *to, const void *from, size_t n);
 int wf_opener_end(struct wf_opener *o, const uint8_t *tail);
 int wf_opener_body(struct wf_opener *o, uint8_t *bytes, size_t n);      /* all of a body of @n bytes, in place, and the tail behind it */
+
+/* A record that is not encrypted, of @frames bytes, all of which the checksum covers, and @body, as its head says: are the frames whole, and is it the next one? Nothing happens; it was
+ * opened when wf_opener_passed was called: with a body only in auth, where nothing is to be looked at in that. False: wf_opener_frames knows more. */
+static inline __attribute__((always_inline)) bool wf_opener_holds(const struct wf_opener *o, const uint8_t *record, uint32_t frames, uint32_t body)
+{
+	const struct wf_record_end *e = &o->end;
+	uint32_t crc = wf_crc32c_three(htole64(e->number), htole64((uint64_t)body << 32 | frames), 0);
+
+	if (wf_unlikely(e->dead || e->part != WF_PART_NONE || e->number >= UINT64_MAX - 1))
+		return false;
+	return wf_likely(wf_get16(record + 10) == (uint16_t)crc) && wf_likely(wf_get32(record + WF_RECORD_HEAD + frames) == wf_crc32c_few(crc, record + WF_RECORD_HEAD, frames));
+}
+
+static inline void wf_opener_passed(struct wf_opener *o, uint32_t body)
+{
+	o->end.number += body ? 2 : 1;
+}
 
 /* Head, frames and tail at the beginning of the @n @bytes, in place. Returns how many bytes they took; 0: they are not all
  * there, nothing happened; or -EBADMSG. Then, if @ret_body is not 0, the body by pieces. */

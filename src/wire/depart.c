@@ -16,6 +16,7 @@
 #include "port/lead.h"
 #include "port/listener.h"
 #include "wire/depart.h"
+#include "wire/hot.h"
 
 #define LEFT_LEAST (32u << 10)          /* bytes whose encryption takes 10 us and more */
 
@@ -121,9 +122,9 @@ static void go_locked(struct wf_trunk *t, struct going *g, size_t len)
 		g->line = wf_trunk_take_locked(t, wf_now_about(), &g->news);
 }
 
-WF_HOT static void go(struct wf_trunk *t, const struct going *g)
+static inline void go(struct wf_trunk *t, const struct going *g)
 {
-	if (g->line)
+	if (wf_likely(g->line != NULL))
 		wf_trunk_taken(t, g->line, g->news);
 	else if (g->held == HELD_FIRST)
 		wf_trunk_held(t);
@@ -184,7 +185,8 @@ WF_HOT bool wf_depart_brisk(struct weft_port *from, weft_id to, uint64_t tag, co
 
 	if (wf_unlikely(!t || len > WF_EAGER || !atomic_load_explicit(&t->cared, memory_order_relaxed)))
 		return false;
-	if (wf_unlikely(atomic_load_explicit(&t->err, memory_order_acquire) || (atomic_load_explicit(&t->gones, memory_order_relaxed) && wf_watch_over(t, (uint32_t)to))))
+	/* relaxed: nothing is read that goes with it */
+	if (wf_unlikely(atomic_load_explicit(&t->err, memory_order_relaxed) || (atomic_load_explicit(&t->gones, memory_order_relaxed) && wf_watch_over(t, (uint32_t)to))))
 		return false;
 	if (wf_unlikely(len > WF_INLINE_MOST))
 		return wf_depart_body(t, from, (uint32_t)to, tag, data, len);

@@ -101,7 +101,7 @@ static WF_SLOW void wait_for_others(struct wf_trunk *t, struct wf_departure *d)
 }
 
 /* All of it was written, or will be written again: from now on from the copy. */
-static void keep(struct wf_trunk *t, struct wf_departure *d)
+static inline void keep(struct wf_trunk *t, struct wf_departure *d)
 {
 	memcpy(d->flat->data, d->data, d->s.len);
 	wf_lock(&t->lock);
@@ -128,7 +128,7 @@ static WF_SLOW void keep_rest(struct wf_trunk *t, struct wf_departure *d, struct
 	wf_line_body_rest(l, &d->s, d->flat->data);
 }
 
-bool wf_depart_body(struct wf_trunk *t, struct weft_port *from, uint32_t to, uint64_t tag, const void *data, size_t len)
+WF_HOT bool wf_depart_body(struct wf_trunk *t, struct weft_port *from, uint32_t to, uint64_t tag, const void *data, size_t len)
 {
 	struct wf_departure *d, *small = NULL;
 	struct wf_line *line = NULL;

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "port/expect.h"
 #include "port/self.h"
+#include "wire/hot.h"
 #include "wire/line.h"
 
 #define ALIKE_LEAST 1u          /* records like the one before */
@@ -54,59 +55,65 @@ WF_HOT size_t wf_line_ahead(void *cookie, struct iovec *ret_piece)
 	return l->guess.front;
 }
 
-/* [reader] The record whose frames are at @p and whose body is where it was expected: 1: it is that message, and has come. 0: nothing happened. */
-WF_HOT static int came(struct wf_line *l, struct wf_expect *x, uint8_t *p)
+/* [inside, reader] What is told of it: to the remote, and to who expects it. False: nothing happened. */
+static inline bool told_locked(struct wf_line *l, struct wf_expect *x, const struct wf_whole *w, const unsigned char *where, const struct wf_guest *g, bool *ret_news)
 {
-	struct wf_whole w = { .frames = p + WF_RECORD_HEAD, .len = l->guess.front - WF_RECORD_HEAD - 4, .body_len = l->guess.body, .body = x->data };
 	struct wf_trunk *t = l->trunk;
 	weft_time now = wf_now_about();
-	bool due = false, news = false;
-	const unsigned char *where;
-	size_t frames, body;
-	struct wf_brisk m;
 	struct wf_brief b;
-	struct wf_guest g;
-	long took = 0;
+	bool so;
 
-	if (wf_unlikely(wf_get32(p) != w.len || wf_get32(p + 4) != w.body_len || !(where = wf_remote_body_where(&w, &m))))
-		return 0;
-	g = (struct wf_guest){ .to = (wf_process_id >> 32) << 32 | m.to, .src = (weft_id)t->process << 32 | m.from, .tag = m.tag, .context = m.context, .payload = m.payload, .len = m.len,
-			       .index = m.index };
-	if (wf_unlikely(!wf_expect_fits(x, &g)))
-		return 0;
+	if (wf_unlikely(!wf_expect_first_locked(x->at)))
+		return false;
 	wf_lock(&t->lock);
-	if (wf_likely(wf_remote_body_looked(&t->remote, l->of, &w, where, &b)))
-		took = wf_opener_frames(&l->open, p, l->guess.front, &frames, &body);
-	if (wf_likely(took > 0)) {
-		wf_remote_body_told(&t->remote, l->of, &b, w.body_len, now);
+	so = wf_remote_body_looked(&t->remote, l->of, w, where, &b);
+	if (wf_likely(so)) {
+		wf_remote_body_told(&t->remote, l->of, &b, w->body_len, now);
 		t->costs += b.cost;
 		if (wf_unlikely(t->costs > t->remote.conf.window / 16)) {
 			wf_arrive_credit_locked(t, t->costs);
 			t->costs = 0;
 		}
-		due = wf_remote_due(&t->remote, now);
-		news = wf_trunk_news_locked(t);
+		l->due |= wf_remote_due(&t->remote, now);
+		*ret_news = wf_trunk_news_locked(t);
 	}
 	wf_unlock(&t->lock);
-	if (wf_unlikely(took <= 0))
-		return (int)took;
-	wf_opener_body(&l->open, x->data, w.body_len);          /* nothing but its number: auth */
-	wf_expect_came(x, &g);
-	l->due |= due;
+	if (wf_unlikely(!so))
+		return false;
+	wf_opener_passed(&l->open, w->body_len);
+	wf_expect_told_locked(x, g);
+	return true;
+}
+
+/* [reader] The record whose frames are at @p and whose body is where it was expected: is it that message? Then it has come; else nothing happened. */
+static inline bool came(struct wf_line *l, struct wf_expect *x, const uint8_t *p)
+{
+	struct wf_whole w = { .frames = p + WF_RECORD_HEAD, .len = l->guess.front - WF_RECORD_HEAD - 4, .body_len = l->guess.body, .body = x->data };
+	const unsigned char *where;
+	struct wf_brisk m;
+	struct wf_guest g;
+	bool so, news = false;
+
+	if (wf_unlikely(wf_get32(p) != w.len || wf_get32(p + 4) != w.body_len || wf_get16(p + 8) || !(where = wf_remote_body_where(&w, &m))))
+		return false;
+	g = (struct wf_guest){ .to = (wf_process_id >> 32) << 32 | m.to, .src = (weft_id)l->trunk->process << 32 | m.from, .tag = m.tag, .context = m.context, .payload = m.payload, .len = m.len,
+			       .index = m.index };
+	if (wf_unlikely(!wf_expect_meant(x, &g) || !wf_opener_holds(&l->open, p, w.len, w.body_len)))
+		return false;
+	wf_door_enter_owner(&x->at->door);
+	so = told_locked(l, x, &w, where, &g, &news);
+	wf_door_leave_owner(&x->at->door);
 	if (wf_unlikely(news))
-		wf_trunks_by(atomic_load_explicit(&t->wake, memory_order_relaxed));
-	return 1;
+		wf_trunks_by(atomic_load_explicit(&l->trunk->wake, memory_order_relaxed));
+	return wf_likely(so);
 }
 
 WF_HOT int wf_line_came_ahead(void *cookie, void *bytes, size_t front, size_t got)
 {
 	struct wf_line *l = cookie;
 	struct wf_expect *x = wf_self.expects;
-	int r = 0;
 
-	if (wf_likely(got == l->guess.body))
-		r = came(l, x, bytes);
-	if (wf_likely(r == 1)) {
+	if (wf_likely(got == l->guess.body && came(l, x, bytes))) {
 		if (wf_unlikely(l->guess.wanted > 0) && ++l->guess.right % RIGHT == 0)
 			l->guess.wanted /= 2;
 		wf_line_see_to(l);
@@ -116,5 +123,5 @@ WF_HOT int wf_line_came_ahead(void *cookie, void *bytes, size_t front, size_t go
 	wf_expect_restores(x, got);
 	l->guess.wanted = l->guess.wanted ? l->guess.wanted < ALIKE_MOST ? 2 * l->guess.wanted : ALIKE_MOST : ALIKE_LEAST;
 	unsure(l);
-	return r;
+	return 0;
 }

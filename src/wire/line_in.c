@@ -11,6 +11,7 @@
 #include "base/shield.h"
 #include "port/expect.h"
 #include "port/self.h"
+#include "wire/hot.h"
 #include "wire/line.h"
 
 #define LANDING_TIME (5 * WEFT_MS)
@@ -89,6 +90,8 @@ WF_HOT static bool messages(struct wf_line *l, const void *bytes, uint32_t len)
 	wf_unlock(&t->lock);
 	if (wf_likely(short_ones)) {
 		wf_arrive_row(t, &row);
+		if (row.count == 1 && wf_self.expects && wf_self.expects->came)
+			wf_line_liked(l, (const uint8_t *)bytes - WF_RECORD_HEAD, len);
 		if (wf_unlikely(t->stirred || t->costs > t->remote.conf.window / 8))
 			stir(t, now, &due, &news);
 	}
@@ -328,7 +331,7 @@ static int body_whole(struct wf_line *l)
 	return wf_record_body_tail(l->open.end.mode) ? 0 : (int)tail(l, NULL, 0, &none);
 }
 
-/* [reader, shielded] As wf_line_bytes, without what follows from it. */
+/* [reader, shielded] As wf_line_records, without what follows from it. */
 static WF_SLOW ssize_t read_bytes(struct wf_line *l, uint8_t *p, size_t len, struct weft_need *need)
 {
 	size_t at = 0;
@@ -370,10 +373,8 @@ static WF_SLOW ssize_t read_bytes(struct wf_line *l, uint8_t *p, size_t len, str
 	return (ssize_t)at;
 }
 
-WF_HOT ssize_t wf_line_bytes(void *cookie, void *bytes, size_t len, struct weft_need *need)
+WF_HOT ssize_t wf_line_records(struct wf_line *l, uint8_t *p, size_t len, struct weft_need *need)
 {
-	struct wf_line *l = cookie;
-	uint8_t *p = bytes;
 	size_t at = 0;
 	ssize_t n = 0;
 

@@ -9,9 +9,11 @@
 
 #include "base/clock.h"
 #include "base/shield.h"
+#include "peer/brief.h"
 #include "wire/line.h"
 
 #define FLAT_ROOM (sizeof(((struct wf_line *)0)->flat) - WF_RECORD_HEAD - WF_AEAD_TAG)
+#define AGAIN_MOST 256u                         /* bytes of frames that are looked for in the next one */
 #define SEALED_BODY (128u << 10)                /* of a body are encrypted at a time */
 #define SEALED_ROOM (WF_WIRE_SMALL + SEALED_BODY + WF_RECORD_HEAD + 2 * WF_AEAD_TAG)
 
@@ -44,8 +46,10 @@ static int seal_small(struct wf_line *l, uint8_t **to)
 	/* In one piece, if they are few: copying them costs less than the pieces do in the kernel. */
 	if (full || flat) {
 		uint8_t *at = full ? *to : l->flat;
-		long n = wf_sealer_frames(&l->seal, f->small, f->nsmall, f->body_len, at);
+		long n;
 
+		l->again.frames = 0;
+		n = wf_sealer_frames(&l->seal, f->small, f->nsmall, f->body_len, at);
 		if (n < 0)
 			return (int)n;
 		piece_add(l, at, (size_t)n);
@@ -213,11 +217,12 @@ static void leave_locked(struct wf_line *l)
 }
 
 /* [trunk.lock] Ours to write to, and nothing is on its way there? Then `writing` is held. */
-WF_HOT static bool line_idle_locked(struct wf_line *l)
+static inline bool line_idle_locked(struct wf_line *l)
 {
 	if (wf_unlikely(!wf_trylock(&l->writing)))
 		return false;
-	if (wf_likely(!atomic_load_explicit(&l->down, memory_order_acquire) && l->of && l->said_at == l->said_n && l->iov_at == l->iovs && !l->filled)) {
+	/* relaxed: that it is not down orders nothing */
+	if (wf_likely(!atomic_load_explicit(&l->down, memory_order_relaxed) && l->of && l->said_at == l->said_n && l->iov_at == l->iovs && !l->filled)) {
 		l->iovs = l->iov_at = 0;
 		return true;
 	}
@@ -230,8 +235,10 @@ bool wf_line_take_locked(struct wf_line *l, weft_time now)
 	if (!line_idle_locked(l))
 		return false;
 	l->flat_n = wf_remote_fill_flat(&l->trunk->remote, l->of, l->flat + WF_RECORD_HEAD, FLAT_ROOM, now, &l->flat_heads, &l->more);
-	if (l->flat_n)
+	if (l->flat_n) {
+		l->again.frames = 0;
 		return true;
+	}
 	l->filled = wf_remote_fill(&l->trunk->remote, l->of, &l->fill, now) == 1;
 	if (l->filled)
 		return true;
@@ -239,24 +246,56 @@ bool wf_line_take_locked(struct wf_line *l, weft_time now)
 	return false;
 }
 
+/* [trunk.lock, writing] Is @b as the last one that lies flat? Then it takes its place. */
+static inline bool again_locked(struct wf_line *l, const struct wf_brisk *b, weft_time now)
+{
+	const struct wf_brisk *m = &l->again.msg;
+	uint64_t other = (m->tag ^ b->tag) | (m->context ^ b->context) | (m->to ^ b->to) | (m->from ^ b->from) | (m->index ^ b->index) | (m->len ^ b->len);
+
+	if (wf_unlikely(other || !l->again.frames) || !wf_brief_again(&l->trunk->remote, l->of, b, l->flat + WF_RECORD_HEAD, l->again.frames - 16, l->again.last_to, now))
+		return false;
+	l->flat_n = l->again.frames;
+	l->more = false;
+	return true;
+}
+
+/* [trunk.lock, writing] @b lies flat: the next may be alike. */
+static void remember_locked(struct wf_line *l, const struct wf_brisk *b)
+{
+	const uint8_t *frames = l->flat + WF_RECORD_HEAD;
+
+	l->again.frames = 0;
+	if (l->seal.end.mode == WF_MODE_FULL || l->flat_n != l->flat_heads || l->flat_n > AGAIN_MOST || frames[0] != WF_WIRE_STREAM || frames[16] != WF_WIRE_MSG)
+		return;
+	l->again.frames = (uint32_t)l->flat_n;
+	l->again.msg = *b;
+	l->again.last_to = wf_invite_at(&l->trunk->remote, b->to, b->context);
+}
+
 WF_HOT bool wf_line_brisk_locked(struct wf_line *l, const struct wf_brisk *b, weft_time now)
 {
 	if (wf_unlikely(!line_idle_locked(l)))
 		return false;
-	l->flat_n = wf_remote_brisk_flat(&l->trunk->remote, l->of, b, l->flat + WF_RECORD_HEAD, FLAT_ROOM, now, &l->flat_heads, &l->more);
-	if (wf_likely(l->flat_n))
+	l->again.now = again_locked(l, b, now);
+	if (wf_likely(l->again.now))
 		return true;
+	l->flat_n = wf_remote_brisk_flat(&l->trunk->remote, l->of, b, l->flat + WF_RECORD_HEAD, FLAT_ROOM, now, &l->flat_heads, &l->more);
+	if (wf_likely(l->flat_n)) {
+		remember_locked(l, b);
+		return true;
+	}
 	leave_locked(l);
 	return false;
 }
 
 /* [writing] The record that lies flat, sealed where it lies and sent. 1: all of it, and there is no more; 0: write_locked goes on; or an error. */
-WF_HOT static int send_flat_locked(struct wf_line *l)
+static inline __attribute__((always_inline)) int send_flat_locked(struct wf_line *l)
 {
-	long n = wf_sealer_flat(&l->seal, l->flat_n, l->flat_heads, l->flat);
+	long n = wf_likely(l->again.now) ? wf_sealer_again(&l->seal, l->flat_n, l->flat) : wf_sealer_flat(&l->seal, l->flat_n, l->flat_heads, l->flat);
 	ssize_t sent;
 
 	l->flat_n = 0;
+	l->again.now = false;
 	if (wf_unlikely(n < 0))
 		return (int)n;
 	l->iov[0] = (struct iovec){ l->flat, (size_t)n };
@@ -290,6 +329,7 @@ WF_HOT bool wf_line_body_locked(struct wf_line *l, struct wf_rsend *s, weft_time
 {
 	if (wf_unlikely(!(l->rail->driver->slots.caps & WEFT_DRIVER_UNCANCELLED) || l->rail->info.pieces < 2 || !line_idle_locked(l)))
 		return false;
+	l->again.frames = 0;
 	if (wf_likely(l->seal.end.mode == WF_MODE_AUTH))
 		l->flat_n = wf_remote_body_flat(&l->trunk->remote, l->of, s, l->flat + WF_RECORD_HEAD, FLAT_ROOM, now, &l->more);
 	if (wf_likely(l->flat_n))

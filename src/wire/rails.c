@@ -60,10 +60,10 @@ static void count_strangers(void)
 }
 
 /* One that spins has looked: is it time to look at the clock? Counted without a read-modify-write: two that spin at once lose a count, no more. */
-WF_HOT static bool timers_turn(bool found)
+static inline bool timers_turn(bool found)
 {
 	uint32_t n = atomic_load_explicit(&hurried, memory_order_relaxed) + 1;
-	bool turn = n >= (found ? HURRIED : IDLE);
+	bool turn = wf_unlikely(n >= (found ? HURRIED : IDLE));
 
 	atomic_store_explicit(&hurried, turn ? 0 : n, memory_order_relaxed);
 	return turn;
@@ -100,12 +100,12 @@ WF_HOT static int poll(bool spins)
 	wf_trunks_flush();
 	r = wf_rail_poll(rail, BUDGET, spins ? WEFT_POLL_SPIN : 0);
 	/* Unless something came that a waiting thread may want to have at once, or it will look again at once: then the rest can wait, if nobody has asked for it. */
-	if (!spins || r < 0 || wf_trunks_next() <= 0 || timers_turn(r > 0)) {
+	if (wf_unlikely(!spins || r < 0 || wf_trunks_next() <= 0 || timers_turn(r > 0))) {
 		wf_shield();
 		r = timers(r);
 		wf_unshield();
 	}
-	if (shields)
+	if (wf_unlikely(shields))
 		wf_unshield();
 	return r;
 }

@@ -12,15 +12,13 @@
 #include "port/host.h"
 #include "port/lead.h"
 #include "port/open.h"
+#include "wire/hot.h"
 
-#define ROW 4u                          /* short sends one upon the other: more are likely */
-#define ROW_GAP 2                       /* us between two of them, or about */
-#define HELD_TIME 20                    /* us, while more come */
 #define HELD_LONG (100 * 1000)          /* ns, when none comes any more and its sender does not wait */
 #define SHUT_OUT 4u                     /* times that the other end closes a lane without a word before that is its answer */
 
 static struct wf_lock place_lock;
-static _Atomic weft_time next = WEFT_FOREVER;   /* the earliest wake of all, or earlier */
+_Atomic weft_time wf_trunks_wake = WEFT_FOREVER;
 static _Atomic uint32_t holding;                /* a hint: trunks may hold something */
 
 /* Of the own job the agents tell who is dead; of another this is all that is ever heard. @met: also of one that was met. */
@@ -163,8 +161,8 @@ void wf_trunks_by(weft_time when)
 	weft_time earliest;
 
 	wf_fence_slow();                                                /* F1 with wf_trunks_turn: it sees what we have set, or we what it left */
-	earliest = atomic_load_explicit(&next, memory_order_relaxed);
-	while (when < earliest && !atomic_compare_exchange_weak_explicit(&next, &earliest, when, memory_order_relaxed, memory_order_relaxed))
+	earliest = atomic_load_explicit(&wf_trunks_wake, memory_order_relaxed);
+	while (when < earliest && !atomic_compare_exchange_weak_explicit(&wf_trunks_wake, &earliest, when, memory_order_relaxed, memory_order_relaxed))
 		;
 	if (when < earliest)
 		wf_lead_hurry(when);
@@ -213,15 +211,6 @@ bool wf_trunk_do(struct wf_trunk *t, struct wf_acts *acts, struct wf_line *line)
 	return told;
 }
 
-WF_HOT bool wf_trunk_news_locked(struct wf_trunk *t)
-{
-	bool news = atomic_load_explicit(&t->wake, memory_order_relaxed) != t->remote.wake;
-
-	if (news)
-		atomic_store_explicit(&t->wake, t->remote.wake, memory_order_relaxed);
-	return news;
-}
-
 void wf_trunk_turn(struct wf_trunk *t)
 {
 	struct wf_acts acts;
@@ -244,16 +233,6 @@ void wf_trunk_turn(struct wf_trunk *t)
 		wf_trunks_by(atomic_load_explicit(&t->wake, memory_order_relaxed));
 }
 
-/* [trunk.lock] @l is ours to write to. */
-static inline struct wf_line *taken_locked(struct wf_trunk *t, struct wf_line *l, uint64_t ticks, bool *ret_news)
-{
-	atomic_fetch_add_explicit(&l->users, 1, memory_order_relaxed);
-	t->held = 0;
-	t->written = ticks;
-	*ret_news = wf_trunk_news_locked(t);
-	return l;
-}
-
 struct wf_line *wf_trunk_take_locked(struct wf_trunk *t, weft_time now, bool *ret_news)
 {
 	struct wf_remote *r = &t->remote;
@@ -265,26 +244,9 @@ struct wf_line *wf_trunk_take_locked(struct wf_trunk *t, weft_time now, bool *re
 	r->write_due = 0;
 	l = wf_remote_due(r, now) ? NULL : t->lines[__builtin_ctz(write)];
 	if (l && wf_line_take_locked(l, now))
-		return taken_locked(t, l, wf_ticks(), ret_news);
+		return wf_trunk_taken_locked(t, l, wf_ticks(), ret_news);
 	r->write_due |= write;
 	return NULL;
-}
-
-/* [trunk.lock] The line by which plain messages leave, if there is nothing else to do; NULL: there is. */
-static inline struct wf_line *plain_line_locked(const struct wf_trunk *t, weft_time now)
-{
-	const struct wf_remote *r = &t->remote;
-	const struct wf_lane *lane = r->out[WF_STREAM_PLAIN] ? r->out[WF_STREAM_PLAIN]->lane : NULL;
-
-	return lane && !wf_remote_due(r, now) ? t->lines[lane - r->lanes] : NULL;
-}
-
-WF_HOT struct wf_line *wf_trunk_brisk_locked(struct wf_trunk *t, const struct wf_brisk *b, uint64_t ticks, bool *ret_news)
-{
-	weft_time now = wf_now_at(ticks);
-	struct wf_line *l = plain_line_locked(t, now);
-
-	return wf_likely(l != NULL) && wf_line_brisk_locked(l, b, now) ? taken_locked(t, l, ticks, ret_news) : NULL;
 }
 
 bool wf_trunk_idle_locked(const struct wf_trunk *t)
@@ -298,9 +260,9 @@ bool wf_trunk_idle_locked(const struct wf_trunk *t)
 WF_HOT struct wf_line *wf_trunk_body_locked(struct wf_trunk *t, struct wf_rsend *s, uint64_t ticks, bool *ret_news)
 {
 	weft_time now = wf_now_at(ticks);
-	struct wf_line *l = plain_line_locked(t, now);
+	struct wf_line *l = wf_trunk_plain_locked(t, now);
 
-	return wf_likely(l != NULL) && wf_line_body_locked(l, s, now) ? taken_locked(t, l, ticks, ret_news) : NULL;
+	return wf_likely(l != NULL) && wf_line_body_locked(l, s, now) ? wf_trunk_taken_locked(t, l, ticks, ret_news) : NULL;
 }
 
 WF_HOT void wf_trunk_let_go(struct wf_trunk *t, struct wf_line *l, bool news)
@@ -308,39 +270,6 @@ WF_HOT void wf_trunk_let_go(struct wf_trunk *t, struct wf_line *l, bool news)
 	let_go(l);
 	if (news)
 		wf_trunks_by(atomic_load_explicit(&t->wake, memory_order_relaxed));
-}
-
-WF_HOT void wf_trunk_taken(struct wf_trunk *t, struct wf_line *l, bool news)
-{
-	if (wf_unlikely(!wf_line_flat_taken(l))) {
-		wf_shield();
-		wf_line_taken(l);
-		wf_unshield();
-	}
-	wf_trunk_let_go(t, l, news);
-}
-
-/* Who sends many short ones in a row pays one system call for all of them: they wait until there are WF_HELD_MOST bytes or HELD_TIME is over, which one of the next finds out (WF_UNCLOCKED), or their
- * sender waits for something (wf_trunks_flush), or HELD_LONG is over, which who watches the rails finds out. One that comes alone does not wait, nor
- * does the first of a row, unless the two rows before were long: then it is likely the first of a third. If it is not, that was HELD_LONG once, and the next one leaves at once. */
-WF_HOT bool wf_trunk_holds(struct wf_trunk *t, size_t len, uint64_t now)
-{
-	if (now - atomic_load_explicit(&t->sent, memory_order_relaxed) > ROW_GAP * t->tick_us) {
-		bool again = t->rows;
-
-		t->rows = t->row >= 2 * ROW;
-		t->row = 0;
-		if (!again || !t->rows)
-			return false;
-		if (!t->held)
-			t->written = now;       /* it waits from now on */
-	}
-	t->unclocked = 0;
-	if ((++t->row < ROW && !t->rows) || t->held + len > WF_HELD_MOST || now - t->written > HELD_TIME * t->tick_us)
-		return false;
-	t->held += (uint32_t)len;
-	atomic_store_explicit(&t->sent, now, memory_order_relaxed);
-	return true;
 }
 
 void wf_trunk_held(struct wf_trunk *t)
@@ -383,11 +312,6 @@ void wf_trunk_kick(struct wf_trunk *t)
 	wf_trunks_by(0);
 }
 
-WF_HOT weft_time wf_trunks_next(void)
-{
-	return atomic_load_explicit(&next, memory_order_relaxed);
-}
-
 void wf_trunks_turn(weft_time now)
 {
 	weft_time earliest = WEFT_FOREVER;
@@ -395,7 +319,7 @@ void wf_trunks_turn(weft_time now)
 
 	if (now < wf_trunks_next())
 		return;
-	atomic_store_explicit(&next, WEFT_FOREVER, memory_order_relaxed);
+	atomic_store_explicit(&wf_trunks_wake, WEFT_FOREVER, memory_order_relaxed);
 	wf_fence_slow();                                                /* F1 with wf_trunks_by */
 	for (uint32_t at = 0; (t = wf_trunk_next(&at)) != NULL;) {
 		if ((atomic_load_explicit(&t->due, memory_order_relaxed) && atomic_exchange_explicit(&t->due, false, memory_order_relaxed)) ||
@@ -461,5 +385,5 @@ void wf_trunks_free(void)
 		free(t);
 	}
 	wf_trunks_forget();
-	atomic_store_explicit(&next, WEFT_FOREVER, memory_order_relaxed);
+	atomic_store_explicit(&wf_trunks_wake, WEFT_FOREVER, memory_order_relaxed);
 }

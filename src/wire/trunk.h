@@ -23,6 +23,7 @@
 #include "base/roots.h"
 #include "net/rail.h"
 #include "peer/remote.h"
+#include "port/drop.h"
 #include "secure/record.h"
 #include "wire/ids.h"
 #include "wire/treaty.h"
@@ -61,6 +62,12 @@ struct wf_line {
 		uint32_t right;                 /* guesses */
 		bool sure;                      /* the next one will be so, too */
 	} guess;
+	struct {                                /* the last record that was one short message, for which its reader waited: line_like.c */
+		uint32_t len;                   /* of it, in bytes; 0: there was none */
+		uint32_t frames, step, id;
+		uint64_t stream, msg[3];        /* its frames but for the position in the stream, the context and the payload */
+		struct wf_guest guest;
+	} like;
 	bool due;                               /* what was read has left the trunk something to do */
 	bool led;                               /* the body of the last record is the beginning of a message that nobody had matched before it was told */
 
@@ -78,6 +85,12 @@ struct wf_line {
 	uint8_t flat[WF_INLINE_MOST + 512];     /* a short record in one piece: a message with all that may come with it */
 	size_t flat_n, flat_heads;              /* bytes of frames in it that are not sealed yet; those behind the heads are a payload */
 	bool more;                              /* the remote has more to write behind them */
+	struct {                                /* the last record in it, if it was one short message and nothing else: the next one may be as that, but for its payload */
+		uint32_t frames;                /* its bytes; 0: it was not */
+		bool now;                       /* it is, and to be sealed */
+		struct wf_brisk msg;
+		uint64_t *last_to;              /* of the remote */
+	} again;
 	uint8_t said[WF_HS_FRAME_MAX];             /* handshake bytes that are not sent yet */
 	uint32_t said_n, said_at;
 
@@ -131,7 +144,15 @@ struct wf_trunk {
 struct wf_trunk *wf_trunk_get(uint32_t process);
 struct wf_trunk *wf_trunk_caller(const struct wf_endpoint *me, uint32_t called);        /* [any] the same for one that has proved itself to @me, and calls itself so */
 int wf_trunk_fail(uint32_t process);                    /* [any] why there is none, in words */
-struct wf_trunk *wf_trunk_at(uint32_t process);         /* [any] NULL: none was made */
+struct wf_trunk *wf_trunk_foreign(uint32_t process);    /* [any] of another job; NULL: none was made */
+extern _Atomic(struct wf_trunk *) wf_trunk_table[WF_PROCESSES + WF_FOREIGNERS] WF_HERE; /* by number; behind those the processes of other jobs, as they came */
+
+/* [any] NULL: none was made. */
+static inline struct wf_trunk *wf_trunk_at(uint32_t process)
+{
+	return wf_likely(process < WF_PROCESSES) ? wf_acquire_pointer(&wf_trunk_table[process]) : wf_trunk_foreign(process);
+}
+
 struct wf_trunk *wf_trunk_next(uint32_t *at);           /* [any] all of them, one after the other: *@at is 0 at first. NULL: that was the last */
 void wf_trunk_refused(struct wf_trunk *t);              /* [no lock] nobody listens where it was: if it is of another job it is gone; else farewells are over */
 void wf_trunk_shut(struct wf_trunk *t);                 /* [no lock] it closed a lane instead of answering the first frame: after a while one of another job that was never met is gone, -EACCES */
@@ -139,21 +160,24 @@ void wf_trunks_drop(uint32_t alias);                    /* [no lock] all of that
 
 /* [any, no lock of weft's held that an act takes] Carries out what is to be done. */
 void wf_trunk_turn(struct wf_trunk *t);
-bool wf_trunk_news_locked(struct wf_trunk *t);          /* [trunk.lock] when it is to be looked at next has changed: wf_trunks_by(t->wake) */
 
-/* As wf_trunk_turn with fewer locks, where there is one line to write to and nothing else to do: [trunk.lock] that line, or NULL; [no lock] written to. */
+/* As wf_trunk_turn with fewer locks, where there is one line to write to and nothing else to do: [trunk.lock] that line, or NULL; [no lock] written to by wf_trunk_taken (hot.h). */
 struct wf_line *wf_trunk_take_locked(struct wf_trunk *t, weft_time now, bool *ret_news);
-void wf_trunk_taken(struct wf_trunk *t, struct wf_line *l, bool news);
-struct wf_line *wf_trunk_brisk_locked(struct wf_trunk *t, const struct wf_brisk *b, uint64_t ticks, bool *ret_news);    /* the same, and @b is in it; NULL: nothing happened */
 bool wf_trunk_idle_locked(const struct wf_trunk *t);                           /* a hint: the next of these may answer a line */
 struct wf_line *wf_trunk_body_locked(struct wf_trunk *t, struct wf_rsend *s, uint64_t ticks, bool *ret_news);          /* the same for one with a body: wf_line_body_taken and so on */
 void wf_trunk_let_go(struct wf_trunk *t, struct wf_line *l, bool news);        /* [no lock] a line that one of these answered was written to */
 bool wf_trunk_do(struct wf_trunk *t, struct wf_acts *acts, struct wf_line *line);      /* @line: they came by it. True: the remote may want more done */
 
-weft_time wf_trunks_next(void);                         /* when one of them is to be looked at */
+extern _Atomic weft_time wf_trunks_wake WF_HERE;        /* the earliest of all their wakes, or earlier */
+
+/* When one of them is to be looked at. */
+static inline weft_time wf_trunks_next(void)
+{
+	return atomic_load_explicit(&wf_trunks_wake, memory_order_relaxed);
+}
+
 #define WF_HELD_MOST (8u << 10)         /* bytes that wait for company */
 #define WF_UNCLOCKED 7u                 /* of those that wait already the next few need not ask what time it is: that takes 7 ns of 30 (aarch64) */
-bool wf_trunk_holds(struct wf_trunk *t, size_t len, uint64_t now);     /* [trunk.lock] a short one is sent, @now in ticks: it may wait for the next one a little */
 void wf_trunk_held(struct wf_trunk *t);                 /* [any, no lock] it does: somebody sees to it */
 void wf_trunks_flush(void);                             /* [any, no lock] what waits for company goes */
 void wf_trunks_by(weft_time when);                      /* [any] then at the latest; who sleeps longer is woken */

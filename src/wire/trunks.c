@@ -11,13 +11,12 @@
 #include "base/knob.h"
 #include "wire/wire.h"
 
-#define PROCESSES WF_PROCESSES
 #define BUCKETS 256u                    /* of processes of other jobs */
 #define WINDOW_MOST (1u << 20)          /* fills a line of 10 GB/s for 100 us */
 #define UNASKED_MOST (256u << 10)       /* of that one message; each is kept as a copy until it is acknowledged */
 #define FIRST 6                         /* silences before the first contact: hosts are not started all at once */
 
-static _Atomic(struct wf_trunk *) trunks[PROCESSES + WF_FOREIGNERS];   /* by number; behind those the processes of other jobs, as they came */
+_Atomic(struct wf_trunk *) wf_trunk_table[WF_PROCESSES + WF_FOREIGNERS];
 static _Atomic(struct wf_trunk *) buckets[BUCKETS];     /* those once more, by number; only added to */
 static _Atomic uint32_t most;           /* the highest number with a trunk */
 static _Atomic uint32_t foreigners;
@@ -30,7 +29,7 @@ static _Atomic(struct wf_trunk *) *bucket_of(uint32_t process)
 	return &buckets[(process * 0x9e3779b1u >> 16) % BUCKETS];
 }
 
-static struct wf_trunk *foreign_at(uint32_t process)
+struct wf_trunk *wf_trunk_foreign(uint32_t process)
 {
 	struct wf_trunk *t = atomic_load_explicit(bucket_of(process), memory_order_acquire);
 
@@ -39,23 +38,18 @@ static struct wf_trunk *foreign_at(uint32_t process)
 	return t;
 }
 
-WF_HOT struct wf_trunk *wf_trunk_at(uint32_t process)
-{
-	return wf_likely(process < PROCESSES) ? atomic_load_explicit(&trunks[process], memory_order_acquire) : foreign_at(process);
-}
-
 struct wf_trunk *wf_trunk_next(uint32_t *at)
 {
 	struct wf_trunk *t = NULL;
 
 	while (!t && *at < atomic_load_explicit(&most, memory_order_relaxed))
-		t = atomic_load_explicit(&trunks[++*at], memory_order_acquire);
+		t = atomic_load_explicit(&wf_trunk_table[++*at], memory_order_acquire);
 	if (t)
 		return t;
-	if (*at < PROCESSES)
-		*at = PROCESSES;
-	if (*at - PROCESSES < atomic_load_explicit(&foreigners, memory_order_acquire))
-		t = atomic_load_explicit(&trunks[(*at)++], memory_order_acquire);
+	if (*at < WF_PROCESSES)
+		*at = WF_PROCESSES;
+	if (*at - WF_PROCESSES < atomic_load_explicit(&foreigners, memory_order_acquire))
+		t = atomic_load_explicit(&wf_trunk_table[(*at)++], memory_order_acquire);
 	return t;
 }
 
@@ -100,7 +94,7 @@ static struct wf_trunk *make_locked(uint32_t process)
 		return NULL;
 	if (process > atomic_load_explicit(&most, memory_order_relaxed))
 		atomic_store_explicit(&most, process, memory_order_relaxed);
-	atomic_store_explicit(&trunks[process], t, memory_order_release);
+	atomic_store_explicit(&wf_trunk_table[process], t, memory_order_release);
 	return t;
 }
 
@@ -111,14 +105,14 @@ static struct wf_trunk *make_foreign_locked(uint32_t process, const struct wf_en
 	struct wf_trunk *t;
 
 	for (uint32_t i = 0; i < n; i++)
-		of += atomic_load_explicit(&trunks[PROCESSES + i], memory_order_relaxed)->me == me;
+		of += atomic_load_explicit(&wf_trunk_table[WF_PROCESSES + i], memory_order_relaxed)->me == me;
 	if (n == WF_FOREIGNERS || of == WF_FOREIGNERS_OF || !wf_treaty_holds(me))
 		return NULL;
 	t = make(process, me, them);
 	if (!t)
 		return NULL;
 	t->same = atomic_load_explicit(bucket_of(process), memory_order_relaxed);
-	atomic_store_explicit(&trunks[PROCESSES + n], t, memory_order_release);
+	atomic_store_explicit(&wf_trunk_table[WF_PROCESSES + n], t, memory_order_release);
 	atomic_store_explicit(&foreigners, n + 1, memory_order_release);
 	atomic_store_explicit(bucket_of(process), t, memory_order_release);
 	return t;
@@ -129,7 +123,7 @@ static struct wf_trunk *get_foreign(uint32_t process, const struct wf_endpoint *
 	struct wf_trunk *t;
 
 	wf_lock(&make_lock);
-	t = foreign_at(process);
+	t = wf_trunk_foreign(process);
 	if (!t)
 		t = make_foreign_locked(process, me, them);
 	wf_unlock(&make_lock);
@@ -156,10 +150,10 @@ struct wf_trunk *wf_trunk_get(uint32_t process)
 		return t;
 	if (wf_foreign(process))
 		return look_abroad(process);
-	if (process >= PROCESSES || !wf_abroad((weft_id)process << 32))
+	if (process >= WF_PROCESSES || !wf_abroad((weft_id)process << 32))
 		return NULL;
 	wf_lock(&make_lock);
-	t = atomic_load_explicit(&trunks[process], memory_order_relaxed);
+	t = atomic_load_explicit(&wf_trunk_table[process], memory_order_relaxed);
 	if (!t)
 		t = make_locked(process);
 	wf_unlock(&make_lock);
@@ -195,7 +189,7 @@ void wf_trunks_drop(uint32_t alias)
 
 	wf_lock(&make_lock);            /* who is just making one has made it */
 	wf_unlock(&make_lock);
-	for (uint32_t at = PROCESSES; (t = wf_trunk_next(&at)) != NULL;) {
+	for (uint32_t at = WF_PROCESSES; (t = wf_trunk_next(&at)) != NULL;) {
 		if (t->process >> WF_FOREIGN_SHIFT != alias)
 			continue;
 		wf_lock(&t->lock);
@@ -207,16 +201,16 @@ void wf_trunks_drop(uint32_t alias)
 
 void wf_trunks_show(struct wf_roots *roots)
 {
-	roots->trunks = (uintptr_t)trunks;
-	roots->trunks_most = PROCESSES + WF_FOREIGNERS;
+	roots->trunks = (uintptr_t)wf_trunk_table;
+	roots->trunks_most = WF_PROCESSES + WF_FOREIGNERS;
 	roots->trunk_remote = offsetof(struct wf_trunk, remote);
 	roots->trunk_process = offsetof(struct wf_trunk, process);
 }
 
 void wf_trunks_forget(void)
 {
-	for (uint32_t i = 0; i < PROCESSES + WF_FOREIGNERS; i++)
-		atomic_store_explicit(&trunks[i], NULL, memory_order_relaxed);
+	for (uint32_t i = 0; i < WF_PROCESSES + WF_FOREIGNERS; i++)
+		atomic_store_explicit(&wf_trunk_table[i], NULL, memory_order_relaxed);
 	for (uint32_t i = 0; i < BUCKETS; i++)
 		atomic_store_explicit(&buckets[i], NULL, memory_order_relaxed);
 	atomic_store_explicit(&most, 0, memory_order_relaxed);

@@ -206,6 +206,42 @@ TEST(a_message_is_sealed_where_it_lies)
 	}
 }
 
+/* Other frames take the place of those that were sealed; and who opens only asks at first. */
+TEST(a_record_like_the_last_one_is_sealed_and_opened_as_any)
+{
+	for (int way = 2; way < WAYS; way++)
+		for (size_t frames = 0; frames <= 400; frames += 8) {
+			size_t got_frames, got_body;
+			long n;
+
+			make(&ways[way]);
+			MUST(seal_flat(frames, frames) > 0);
+			CHECK(opens(wire, WF_RECORD_HEAD + (long)frames + 4, frames, 0));
+			for (int i = 0; i < 3; i++) {
+				memcpy(wire + WF_RECORD_HEAD, text + i, frames);
+				n = wf_sealer_again(&s, frames, wire);
+				CHECK_EQ(n, WF_RECORD_HEAD + (long)frames + 4);
+				for (size_t at = 10; at < (size_t)n; at++) {    /* what is before that its reader compares */
+					wire[at] ^= 4;
+					CHECK(!wf_opener_holds(&o, wire, (uint32_t)frames, 0));
+					wire[at] ^= 4;
+				}
+				CHECK(wf_opener_holds(&o, wire, (uint32_t)frames, 0));
+				CHECK(wf_opener_holds(&o, wire, (uint32_t)frames, 0));       /* nothing has happened */
+				CHECK_EQ(o.end.number + 1, s.end.number);
+				if (i == 1)
+					CHECK_EQ(wf_opener_frames(&o, wire, (size_t)n, &got_frames, &got_body), n);
+				else
+					wf_opener_passed(&o, 0);
+				CHECK(!wf_opener_holds(&o, wire, (uint32_t)frames, 0));      /* once is enough */
+				CHECK_EQ(o.end.number, s.end.number);
+			}
+			s.end.number = o.end.number = UINT64_MAX - 1;           /* the last one is never used */
+			CHECK_EQ(wf_sealer_again(&s, frames, wire), -EOVERFLOW);
+			CHECK(!wf_opener_holds(&o, wire, (uint32_t)frames, 0));
+		}
+}
+
 TEST(a_message_with_a_body_that_is_not_sealed_is_one_of_auth)
 {
 	for (int way = 0; way < WAYS; way++) {
@@ -223,7 +259,11 @@ TEST(a_message_with_a_body_that_is_not_sealed_is_one_of_auth)
 			if (!auth)
 				continue;
 			memcpy(wire + n, text, 6000);
-			CHECK(opens(wire, n + 6000, frames, 6000));
+			CHECK(wf_opener_holds(&o, wire, (uint32_t)frames, 6000) && !wf_opener_holds(&o, wire, (uint32_t)frames, 5999));
+			if (frames % 16 == 8)
+				CHECK(opens(wire, n + 6000, frames, 6000));
+			else
+				wf_opener_passed(&o, 6000);
 			CHECK_EQ(s.end.number, o.end.number);
 			n = seal_flat(frames, 8);               /* and what follows it is the next */
 			CHECK(opens(wire, n, frames, 0));

@@ -1,51 +1,9 @@
 /* test_peer_brisk.c - the short ways (peer/brisk.c) do what the others do: the same bytes, the same acts, the same state; or nothing. */
-#include "alone.h"
+#include "brisk.h"
 
 #include "base/bytes.h"
 
-enum { ROOM = 4096 };
-
 enum { LONGEST = 600 };         /* bytes of a short message here */
-
-/* What the next record of @lane is, by the general way. */
-static size_t general(struct wf_remote *r, struct wf_lane *lane, unsigned char *to)
-{
-	struct wf_fill f;
-	size_t n = 0;
-
-	if (!wf_remote_fill(r, lane, &f, WEFT_S))
-		return 0;
-	for (int i = 0; i < f.nsmall; i++) {
-		memcpy(to + n, f.small[i].iov_base, f.small[i].iov_len);
-		n += f.small[i].iov_len;
-	}
-	wf_remote_wrote(r, lane, WEFT_S);
-	return n;
-}
-
-/* A remote whose plain stream has carried something: nothing is in the way. */
-static void warm(struct wf_remote *r, struct wf_lane *lane[3])
-{
-	struct wf_rsend s = { .to = 1, .from = 1, .len = 8, .flags = WF_SEND_NOW };
-	unsigned char bytes[ROOM];
-	struct wf_acts acts = { 0 };
-
-	alone(r, lane);
-	MUST(wf_remote_send(r, &s, WEFT_S) == WEFT_DONE);
-	wf_remote_acts(r, WEFT_S, &acts);
-	MUST(general(r, lane[1], bytes));
-	MUST(!general(r, lane[1], bytes));
-	acts.n = 0;
-	wf_wire_put(bytes, WF_WIRE_MOVE, WF_STREAM_PLAIN, 1, 0);
-	MUST_OK(wf_remote_record(r, lane[1], bytes, 16, 0, WEFT_S, &acts));
-	while (general(r, lane[1], bytes))
-		;
-}
-
-static struct wf_brisk mail(size_t len)
-{
-	return (struct wf_brisk){ .to = 7, .from = 9, .index = 11, .tag = 0x123456789, .context = len % 2 ? 0x55 : 0, .payload = some_bytes(), .len = len };
-}
 
 static bool brisk(struct wf_remote *r, size_t len)
 {
@@ -67,19 +25,6 @@ static int plain(struct wf_remote *r, size_t len)
 	struct wf_rsend s = { .to = 7, .from = 9, .index = 11, .tag = 0x123456789, .context = len % 2 ? 0x55 : 0, .len = len, .flags = WF_SEND_NOW };
 
 	return wf_remote_send(r, &s, WEFT_S);
-}
-
-/* Two that have done the same. */
-static void alike(const struct wf_remote *a, const struct wf_lane *la, const struct wf_remote *b, const struct wf_lane *lb)
-{
-	const struct wf_out *x = a->out[WF_STREAM_PLAIN], *y = b->out[WF_STREAM_PLAIN];
-
-	CHECK(a->used == b->used && a->unacked == b->unacked && a->wake == b->wake && a->busy_since == b->busy_since && a->now == b->now && a->write_due == b->write_due);
-	CHECK(x->rt.sent == y->rt.sent && x->rt.tail == y->rt.tail && x->rt.acked == y->rt.acked && x->rt.size == y->rt.size && x->used == y->used);
-	CHECK(la->ready == lb->ready && la->active == lb->active && la->acks == lb->acks && la->ack_at == lb->ack_at && la->since == lb->since);
-	CHECK_EQ(memcmp(a->last_to, b->last_to, sizeof(a->last_to)), 0);
-	for (uint64_t at = x->rt.acked; at < x->rt.tail && x->rt.size; at += 8)
-		CHECK_EQ(memcmp(wf_retain_head(&x->rt, at), wf_retain_head(&y->rt, at), 8), 0);
 }
 
 TEST(a_short_message_has_the_same_bytes_by_either_way)
@@ -113,15 +58,6 @@ TEST(a_short_message_has_the_same_bytes_by_either_way)
 		wf_remote_fini(&rc);
 		wf_remote_fini(&rd);
 	}
-}
-
-static void acknowledge(struct wf_remote *r, struct wf_lane *lane)
-{
-	struct wf_acts acts = { 0 };
-	unsigned char ack[16];
-
-	wf_wire_put(ack, WF_WIRE_ACK, WF_STREAM_PLAIN, r->out[WF_STREAM_PLAIN]->epoch, r->out[WF_STREAM_PLAIN]->rt.sent);
-	MUST_OK(wf_remote_record(r, lane, ack, sizeof(ack), 0, WEFT_S, &acts));
 }
 
 /* The ring that keeps them is gone round several times, and ends within messages, behind their heads and in the middle of them. */

@@ -20,18 +20,7 @@
 #define ORPHAN_MS 5000u         /* what a closed lane still had to say is tried for so long */
 #define BULK_UNSENT 131072      /* bytes the kernel keeps unsent of a bulk lane before it says it is full */
 
-static _Thread_local char myself;       /* its address is this thread's name */
-
-int wf_tcp_poller_is_me(struct tcp_rail *rail)
-{
-	/* relaxed: only our own name matters, and that nobody else writes. */
-	return atomic_load_explicit(&rail->poller, memory_order_relaxed) == &myself;
-}
-
-WF_HOT void wf_tcp_poller_set(struct tcp_rail *rail, bool here)
-{
-	atomic_store_explicit(&rail->poller, here ? &myself : NULL, memory_order_relaxed);
-}
+_Thread_local char wf_tcp_myself;
 
 /* The generation's low half and the index: 32 bits each. */
 uint64_t wf_tcp_lane_event(const struct tcp_lane *lane)

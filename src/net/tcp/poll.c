@@ -38,7 +38,7 @@ static void leave(struct tcp_rail *rail)
 /* relaxed: the poller is who writes it, once a lane is up. */
 static bool is(const struct tcp_lane *lane, enum tcp_state state)
 {
-	return atomic_load_explicit(&lane->state, memory_order_relaxed) == (int)state;
+	return atomic_load_explicit(&lane->state, memory_order_relaxed) == (uint32_t)state;
 }
 
 static void watch_reads(struct tcp_lane *lane)
@@ -240,7 +240,7 @@ WF_HOT static void look(struct tcp_rail *rail, int *events, bool spins)
 {
 	int before = *events;
 
-	if (wf_tcp_read(rail->hot, BYTES, events) && *events > before && spins && ++rail->hits == TCP_HITS)
+	if (wf_likely(wf_tcp_read(rail->hot, BYTES, events)) && *events > before && wf_likely(spins) && wf_unlikely(++rail->hits == TCP_HITS))
 		wf_tcp_unwatch(rail->hot.lane);
 }
 
@@ -266,7 +266,7 @@ WF_HOT int wf_tcp_poll(void *state, int budget, unsigned flags)
 		atomic_store_explicit(&rail->elsewhere, false, memory_order_relaxed);
 		rail->stride = 1;
 	}
-	if (!rail->hot.lane || (n == 0 && (!(flags & WEFT_POLL_SPIN) || rail->hot.lane->huge)) || ++rail->looks >= rail->stride) {
+	if (wf_unlikely(!rail->hot.lane || (n == 0 && (!(flags & WEFT_POLL_SPIN) || rail->hot.lane->huge)) || ++rail->looks >= rail->stride)) {
 		rail->looks = 0;
 		r = sweep(rail, budget < 1 ? 1 : budget, &others);
 		if (others)

@@ -250,7 +250,7 @@ WF_HOT static int feed(struct tcp_ref ref, unsigned char *p, size_t len, int *ev
 		if (wf_likely((size_t)took == len && !(need.pieces | need.later | need.want) && !lane->block)) {
 			lane->want = lane->rest = 0;
 			lane->later = false;
-			if (len > TCP_SMALL)
+			if (wf_unlikely(len > TCP_SMALL))
 				lane->large = lane->huge = false;
 			return 0;
 		}
@@ -284,7 +284,7 @@ WF_HOT static ssize_t read_once(struct tcp_lane *lane, unsigned char **ret_base,
 		room = TCP_READ;
 	if (lane->large && room > TCP_FRONT)
 		room = TCP_FRONT;
-	if (!lane->need.pieces) {
+	if (wf_likely(!lane->need.pieces)) {
 		n = syscall(SYS_recvfrom, lane->fd, base + lane->rest, room, MSG_DONTWAIT, NULL, NULL);
 	} else {
 		open = lane->total - lane->got;

@@ -43,21 +43,24 @@ static ssize_t send_in_two(struct tcp_lane *lane, const struct iovec *piece, uin
 WF_HOT ssize_t wf_tcp_send(void *state, const struct weft_out *out)
 {
 	struct tcp_lane *lane = state;
-	int how = atomic_load_explicit(&lane->state, memory_order_acquire), flags = MSG_NOSIGNAL | MSG_DONTWAIT, err;
+	uint32_t how = wf_acquire32(&lane->state);
+	int flags = MSG_NOSIGNAL | MSG_DONTWAIT, err;
 	struct iovec *piece;
 	size_t all = 0;
 	ssize_t n;
 
 	if (wf_unlikely(how != TCP_UP))
 		return how == TCP_DEAD ? -EPIPE : -EAGAIN;      /* up() comes */
-	for (uint32_t i = 0; i < out->pieces; i++)
+	if (wf_likely(out->pieces == 1))
+		all = out->piece->iov_len;
+	for (uint32_t i = 0; i < out->pieces && out->pieces > 1; i++)
 		all += out->piece[i].iov_len;
 	if (all == 0)
 		return 0;
 	if (out->flags & WEFT_SEND_MORE)
 		flags |= MSG_MORE;
 	do {
-		if (out->pieces == 1) {
+		if (wf_likely(out->pieces == 1)) {
 			n = syscall(SYS_sendto, lane->fd, out->piece->iov_base, all, flags, NULL, 0);
 		} else if (all > SPLIT_LEAST && all < SPLIT_MOST && out->pieces <= SPLIT_PIECES) {
 			n = send_in_two(lane, out->piece, out->pieces, flags);

@@ -56,7 +56,7 @@ struct tcp_rail;
 struct tcp_lane {
 	/* Any thread, atomic. */
 	_Atomic uint64_t word;          /* generation << TCP_FLAGS | flags */
-	_Atomic int state;              /* enum tcp_state. Poller writes; senders read */
+	_Atomic uint32_t state;         /* enum tcp_state. Poller writes; senders read */
 	_Atomic int broken;             /* what send found wrong; 0: nothing. Told by down() */
 	_Atomic uint64_t sent, received;        /* bytes; written by its sender, by the poller; 0 when it is closed */
 	/* Set at open, then constant. */
@@ -152,8 +152,19 @@ void wf_tcp_lane_settle(struct tcp_lane *lane);         /* neither connecting no
 struct tcp_lane *wf_tcp_lane_at(struct tcp_rail *rail, uint64_t event, struct tcp_ref *ret_ref);
 uint64_t wf_tcp_lane_event(const struct tcp_lane *lane);
 void wf_tcp_tick(struct tcp_rail *rail);                /* sets the timer for the earliest deadline */
-int wf_tcp_poller_is_me(struct tcp_rail *rail);
-void wf_tcp_poller_set(struct tcp_rail *rail, bool here);
+
+extern _Thread_local char wf_tcp_myself;                /* its address is this thread's name */
+
+/* relaxed: only our own name matters, and that nobody else writes. */
+static inline bool wf_tcp_poller_is_me(struct tcp_rail *rail)
+{
+	return atomic_load_explicit(&rail->poller, memory_order_relaxed) == &wf_tcp_myself;
+}
+
+static inline void wf_tcp_poller_set(struct tcp_rail *rail, bool here)
+{
+	atomic_store_explicit(&rail->poller, here ? &wf_tcp_myself : NULL, memory_order_relaxed);
+}
 
 /* read.c: poller only. True: the lane is still what @ref says after the upcalls that were made */
 bool wf_tcp_read(struct tcp_ref ref, size_t budget, int *ret_events);
