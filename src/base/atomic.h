@@ -76,10 +76,14 @@ WF_ACQUIRE(wf_acquire64, uint64_t, "ldapr %0")
 #undef WF_ACQUIRE
 
 /* The same for a pointer: @word is an _Atomic one. */
+#if WF_ASK_LSE
 static inline void *wf_acquire_pointer(const void *word)
 {
 	return (void *)(uintptr_t)wf_acquire64(word);
 }
+#else
+#define wf_acquire_pointer(word) atomic_load_explicit(word, memory_order_acquire)
+#endif
 
 /* Relaxed. */
 static inline void wf_add32(_Atomic uint32_t *word, uint32_t n)
