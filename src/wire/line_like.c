@@ -25,8 +25,6 @@ void wf_line_liked(struct wf_line *l, const uint8_t *record, uint32_t frames)
 	if (l->open.end.mode == WF_MODE_FULL || frames > MOST || wf_get16(record + 8) || record[AT_STREAM] != WF_WIRE_STREAM || msg[0] != WF_WIRE_MSG || l->trunk->remote.conf.rails > 1)
 		return;
 	l->like.frames = frames;
-	l->like.step = frames - 16;
-	l->like.id = record[AT_STREAM + 1];
 	l->like.stream = wf_get64(record + AT_STREAM);
 	for (int i = 0; i < 3; i++)
 		l->like.msg[i] = wf_get64(msg + 8 * i);
@@ -59,7 +57,7 @@ static inline bool come_locked(struct wf_line *l, struct wf_expect *x, const uin
 	if (wf_unlikely(!wf_expect_first_locked(x->at) || t->costs > t->remote.conf.window / 16 || t->stirred))
 		return false;
 	wf_lock(&t->lock);
-	so = wf_brief_one(&t->remote, l->of, l->like.id, (uint32_t)(l->like.stream >> 32), wf_get64(record + AT_STREAM + 8), l->like.step, cost, now);
+	so = wf_brief_one(&t->remote, l->of, record[AT_STREAM + 1], wf_get32(record + AT_STREAM + 4), wf_get64(record + AT_STREAM + 8), l->like.frames - 16, cost, now);
 	if (wf_likely(so)) {
 		l->due |= wf_remote_due(&t->remote, now);
 		*ret_news = wf_trunk_news_locked(t);

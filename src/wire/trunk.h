@@ -64,7 +64,7 @@ struct wf_line {
 	} guess;
 	struct {                                /* the last record that was one short message, for which its reader waited: line_like.c */
 		uint32_t len;                   /* of it, in bytes; 0: there was none */
-		uint32_t frames, step, id;
+		uint32_t frames;                /* of them its frames */
 		uint64_t stream, msg[3];        /* its frames but for the position in the stream, the context and the payload */
 		struct wf_guest guest;
 	} like;

@@ -46,6 +46,31 @@ static inline void alone(struct wf_remote *r, struct wf_lane *lane[3])
 	}
 }
 
+/* The frames of the next record of @lane, at @to: how many bytes; 0: there is none. */
+static inline size_t next_frames(struct wf_remote *r, struct wf_lane *lane, unsigned char *to)
+{
+	struct wf_fill f;
+	size_t n = 0;
+
+	if (!wf_remote_fill(r, lane, &f, WEFT_S))
+		return 0;
+	for (int i = 0; i < f.nsmall; i++) {
+		memcpy(to + n, f.small[i].iov_base, f.small[i].iov_len);
+		n += f.small[i].iov_len;
+	}
+	return n;
+}
+
+/* The same, and it is written. */
+static inline size_t general(struct wf_remote *r, struct wf_lane *lane, unsigned char *to)
+{
+	size_t n = next_frames(r, lane, to);
+
+	if (n)
+		wf_remote_wrote(r, lane, WEFT_S);
+	return n;
+}
+
 /* How many acts of that kind it wants now. */
 static inline int acts_of(struct wf_remote *r, uint8_t kind)
 {
@@ -72,5 +97,25 @@ static inline int control(struct wf_remote *r, struct wf_lane *lane, const unsig
 	memcpy(bytes + 16, frame, len);
 	return wf_remote_record(r, lane, bytes, 16 + len, 0, WEFT_S, &acts);
 }
+
+/* What keeps a message, with a body or without, from a record of its own, one thing after the other: @each(set, back). For a remote @r, its lane @l of @lane[3], the plain stream @out and a send @other. */
+#define IN_ITS_WAY(each) do { \
+	each(l->ready = 1, l->ready = 0); \
+	each(l->resumes = 1, l->resumes = 0); \
+	each(l->moves = 1, l->moves = 0); \
+	each(l->active = true, l->active = false); \
+	each(l->closing = true, l->closing = false); \
+	each(l->up = false, l->up = true); \
+	each(l->pong_due = true, l->pong_due = false); \
+	each(l->ping_due = true, l->ping_due = false); \
+	each(l->chunk_got++, l->chunk_got--); \
+	each(r.lead = &other, r.lead = NULL); \
+	each(r.ndests = 1, r.ndests = 0); \
+	each(r.ninvites = 1, r.ninvites = 0); \
+	each(r.closing = true, r.closing = false); \
+	each(out->waits = true, out->waits = false); \
+	each(out->lane = lane[0], out->lane = l); \
+	each(out->body = &other.node, out->body = &out->bodies); \
+} while (0)
 
 #endif

@@ -7,22 +7,6 @@
 enum { ROOM = 4096 };
 
 
-/* What the next record of @lane is, by the general way. */
-static inline size_t general(struct wf_remote *r, struct wf_lane *lane, unsigned char *to)
-{
-	struct wf_fill f;
-	size_t n = 0;
-
-	if (!wf_remote_fill(r, lane, &f, WEFT_S))
-		return 0;
-	for (int i = 0; i < f.nsmall; i++) {
-		memcpy(to + n, f.small[i].iov_base, f.small[i].iov_len);
-		n += f.small[i].iov_len;
-	}
-	wf_remote_wrote(r, lane, WEFT_S);
-	return n;
-}
-
 /* A remote whose plain stream has carried something: nothing is in the way. */
 static inline void warm(struct wf_remote *r, struct wf_lane *lane[3])
 {

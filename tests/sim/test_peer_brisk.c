@@ -175,16 +175,7 @@ TEST(what_else_waits_goes_first)
 	warm(&r, lane);
 	l = lane[1];
 	out = r.out[WF_STREAM_PLAIN];
-	IN_THE_WAY(l->ready = 1, l->ready = 0);
-	IN_THE_WAY(l->resumes = 1, l->resumes = 0);
-	IN_THE_WAY(l->moves = 1, l->moves = 0);
-	IN_THE_WAY(l->active = true, l->active = false);
-	IN_THE_WAY(l->closing = true, l->closing = false);
-	IN_THE_WAY(l->up = false, l->up = true);
-	IN_THE_WAY(l->pong_due = true, l->pong_due = false);
-	IN_THE_WAY(l->ping_due = true, l->ping_due = false);
-	IN_THE_WAY(l->chunk_got++, l->chunk_got--);
-	IN_THE_WAY(r.lead = &other, r.lead = NULL);
+	IN_ITS_WAY(IN_THE_WAY);
 	control = (struct wf_out){ .lane = l };
 	r.out[0] = &control;
 	IN_THE_WAY(r.done = 5, r.done = 0);     /* ENDED is to leave there itself */
@@ -192,12 +183,6 @@ TEST(what_else_waits_goes_first)
 	r.done = 5;
 	CHECK(brisk_flat(&r, l, 8, bytes, sizeof(bytes), &heads, &more) == 64 && bytes[0] == WF_WIRE_DONE && bytes[16] == WF_WIRE_STREAM && !r.done);
 	r.out[0] = NULL;
-	IN_THE_WAY(r.ndests = 1, r.ndests = 0);
-	IN_THE_WAY(r.ninvites = 1, r.ninvites = 0);
-	IN_THE_WAY(r.closing = true, r.closing = false);
-	IN_THE_WAY(out->waits = true, out->waits = false);
-	IN_THE_WAY(out->lane = lane[0], out->lane = l);
-	IN_THE_WAY(out->body = &other.node, out->body = &out->bodies);
 	IN_THE_WAY(r.used = r.limit, r.used = 0);
 	CHECK_EQ(brisk_flat(&r, l, 8, bytes, 72, &heads, &more), 0);    /* no room for what may come with it */
 	CHECK(brisk_flat(&r, l, 8, bytes, 80, &heads, &more) > 0);

@@ -5,22 +5,6 @@
 
 enum { WINDOW = 1 << 20 };
 
-/* The next record of @lane, as it is on the wire. */
-static size_t next_record(struct wf_remote *r, struct wf_lane *lane, unsigned char bytes[4096])
-{
-	struct wf_fill f;
-	size_t n = 0;
-
-	if (!wf_remote_fill(r, lane, &f, WEFT_S))
-		return 0;
-	for (int i = 0; i < f.nsmall; i++) {
-		memcpy(bytes + n, f.small[i].iov_base, f.small[i].iov_len);
-		n += f.small[i].iov_len;
-	}
-	wf_remote_wrote(r, lane, WEFT_S);
-	return n;
-}
-
 /* The value of the last frame of @type that leaves on @lane now; 0: none does. */
 static uint64_t leaves(struct wf_remote *r, struct wf_lane *lane, uint8_t type)
 {
@@ -31,7 +15,7 @@ static uint64_t leaves(struct wf_remote *r, struct wf_lane *lane, uint8_t type)
 	size_t n;
 
 	wf_remote_acts(r, WEFT_S, &acts);
-	while ((n = next_record(r, lane, bytes)) > 0)
+	while ((n = general(r, lane, bytes)) > 0)
 		for (size_t at = 0; at < n; at += (size_t)wf_wire_next(bytes + at, n - at, &shape))
 			if (bytes[at] == type)
 				value = wf_get64(bytes + at + 8);
@@ -138,7 +122,7 @@ TEST(nothing_is_told_after_the_farewell)
 	}
 	wf_remote_close(&r, WEFT_S);
 	wf_remote_acts(&r, WEFT_S, &acts);
-	while ((n = next_record(&r, lane[0], bytes)) > 0)
+	while ((n = general(&r, lane[0], bytes)) > 0)
 		continue;
 	CHECK(r.bye_out);
 	wf_remote_lane_down(&r, lane[1], WEFT_S);

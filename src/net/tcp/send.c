@@ -46,14 +46,12 @@ WF_HOT ssize_t wf_tcp_send(void *state, const struct weft_out *out)
 	uint32_t how = wf_acquire32(&lane->state);
 	int flags = MSG_NOSIGNAL | MSG_DONTWAIT, err;
 	struct iovec *piece;
-	size_t all = 0;
+	size_t all = out->pieces ? out->piece->iov_len : 0;
 	ssize_t n;
 
 	if (wf_unlikely(how != TCP_UP))
 		return how == TCP_DEAD ? -EPIPE : -EAGAIN;      /* up() comes */
-	if (wf_likely(out->pieces == 1))
-		all = out->piece->iov_len;
-	for (uint32_t i = 0; i < out->pieces && out->pieces > 1; i++)
+	for (uint32_t i = 1; wf_unlikely(i < out->pieces); i++)
 		all += out->piece[i].iov_len;
 	if (all == 0)
 		return 0;
