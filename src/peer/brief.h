@@ -167,18 +167,28 @@ static inline __attribute__((always_inline)) const unsigned char *wf_brief_head(
 	return p + 16;
 }
 
-/* An ACK where it ends no send, and nothing waits for it. False: it does. */
-static inline bool wf_acked_quickly(struct wf_remote *r, struct wf_lane *lane, struct wf_out *out, uint64_t upto)
+/* When all of @out is acknowledged nothing is expected of the other end any more, and nobody has waited for that? */
+static inline bool wf_ack_is_all(const struct wf_remote *r, const struct wf_lane *lane, const struct wf_out *out)
 {
 	uint64_t bit = wf_bit(out->id);
 
-	if (upto != out->rt.tail || !wf_list_empty(&out->bodies) || r->stuck & bit || r->unacked != bit || r->closing || r->seek_refused)
-		return false;
-	if (lane->chunk_sent != lane->chunk_acked || lane->pinged || out->waits)
-		return false;
-	out->rt.acked = upto;
+	return wf_likely(!(r->stuck & bit) && r->unacked == bit && !r->closing && !r->seek_refused && lane->chunk_sent == lane->chunk_acked && !lane->pinged && !out->waits);
+}
+
+/* It is. */
+static inline void wf_ack_was_all(struct wf_remote *r, struct wf_lane *lane, struct wf_out *out)
+{
+	out->rt.acked = out->rt.tail;
 	r->unacked = 0;
 	lane->since = 0;
+}
+
+/* An ACK where it ends no send, and nothing waits for it. False: it does. */
+static inline bool wf_acked_quickly(struct wf_remote *r, struct wf_lane *lane, struct wf_out *out, uint64_t upto)
+{
+	if (upto != out->rt.tail || !wf_list_empty(&out->bodies) || !wf_ack_is_all(r, lane, out))
+		return false;
+	wf_ack_was_all(r, lane, out);
 	return true;
 }
 

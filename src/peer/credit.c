@@ -5,16 +5,10 @@
  * CREDIT the limit is WF_CREDIT_FLOOR. Memory that is free again raises the limit, in steps of a quarter of the window.
  *
  * A CREDIT costs a record of its own on the control lane, so where messages go both ways a record that leaves anyway takes the limit along (LIMIT), in
- * steps of an eighth: then there is nothing left to be told by CREDIT. While the other end has half of the window left it can wait for that. A lane that breaks may have lost it: what it said counts as promised, not as told.
+ * steps of an eighth, or always where there is room for it (brief_body.h): then there is nothing left to be told by CREDIT. While the other end has half of the window left it can wait for that. A lane that breaks may have lost it: what it said counts as promised, not as told.
  */
 #include "base/cpu.h"
 #include "peer/inner.h"
-
-static void promise(struct wf_remote *r, uint64_t limit)
-{
-	if (limit > r->promised)
-		r->promised = limit;
-}
 
 WF_HOT void wf_credit_tell(struct wf_remote *r)
 {
@@ -25,19 +19,15 @@ WF_HOT void wf_credit_tell(struct wf_remote *r)
 	if (wf_credit_known(r) > r->arrived && wf_credit_known(r) - r->arrived >= r->conf.window / 2)
 		return;
 	r->told = limit;
-	promise(r, limit);
+	wf_credit_promise(r, limit);
 	wf_control(r, WF_WIRE_CREDIT, 0, limit);
 }
 
 WF_HOT unsigned char *wf_credit_along(struct wf_remote *r, unsigned char *to)
 {
-	uint64_t limit = r->freed + r->conf.window;
-
 	if (!wf_credit_risen(r, r->conf.window / 8))
 		return to;
-	r->hinted = limit;
-	promise(r, limit);
-	wf_wire_put(to, WF_WIRE_LIMIT, 0, 0, limit);
+	wf_wire_put(to, WF_WIRE_LIMIT, 0, 0, wf_credit_hinted(r));
 	return to + 16;
 }
 

@@ -37,12 +37,7 @@ WF_HOT unsigned char *wf_put_acks(struct wf_remote *r, struct wf_lane *lane, uns
 
 		to = lane_frame(to, WF_WIRE_CHUNKS, 0, waited < 0 ? 0 : waited > UINT32_MAX ? UINT32_MAX : (uint32_t)waited, lane->chunk_got);
 	}
-	lane->chunk_told = lane->chunk_got;
-	lane->chunks_untold = 0;
-	lane->resumes = lane->acks = 0;
-	lane->ack_now = false;
-	lane->ack_at = 0;
-	lane->bodies = 0;
+	wf_acks_put(lane);
 	return to;
 }
 

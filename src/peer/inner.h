@@ -2,6 +2,8 @@
 #ifndef WF_PEER_INNER_H
 #define WF_PEER_INNER_H
 
+#include <errno.h>
+
 #include "peer/remote.h"
 
 #define WF_ACK_BYTES (32u << 10)        /* of a stream that came, at the latest, are acknowledged */
@@ -61,9 +63,35 @@ static inline void wf_expect(struct wf_remote *r)
 }
 
 /* numbers.c */
-int wf_numbers_add(struct wf_numbers *t, void *what, uint64_t *ret_number);     /* 0, -ENOMEM */
+int wf_numbers_grow(struct wf_numbers *t);
 void *wf_numbers_find(const struct wf_numbers *t, uint64_t number);
-void wf_numbers_del(struct wf_numbers *t, uint64_t number);
+
+/* 0, -ENOMEM */
+static inline int wf_numbers_add(struct wf_numbers *t, void *what, uint64_t *ret_number)
+{
+	uint32_t i;
+
+	if (wf_unlikely(t->used == t->size) && wf_numbers_grow(t) < 0)
+		return -ENOMEM;
+	i = t->free;
+	t->free = t->slot[i].next;
+	t->slot[i].what = what;
+	t->used++;
+	*ret_number = (uint64_t)t->slot[i].gen << 32 | i;
+	return 0;
+}
+
+static inline void wf_numbers_del(struct wf_numbers *t, uint64_t number)
+{
+	struct wf_number *n = &t->slot[(uint32_t)number];
+
+	n->what = NULL;
+	if (wf_unlikely(!++n->gen))
+		n->gen = 1;
+	n->next = t->free;
+	t->free = (uint32_t)number;
+	t->used--;
+}
 void wf_numbers_fini(struct wf_numbers *t);
 
 /* stream.c */
@@ -80,6 +108,16 @@ void wf_control_put(struct wf_remote *r, const unsigned char *frame, size_t len)
 void wf_control_later(struct wf_remote *r, uint8_t type, uint32_t a, uint64_t b, weft_time at);        /* it rides on a lane: as wf_control, with whatever leaves there next, or then */
 
 /* fill.c */
+/* All that @lane owes is in the record that leaves. */
+static inline void wf_acks_put(struct wf_lane *lane)
+{
+	lane->chunk_told = lane->chunk_got;
+	lane->chunks_untold = 0;
+	lane->resumes = lane->acks = 0;
+	lane->ack_now = false;
+	lane->ack_at = 0;
+	lane->bodies = 0;
+}
 unsigned char *wf_put_acks(struct wf_remote *r, struct wf_lane *lane, unsigned char *to);      /* all that @lane owes; where it ends */
 
 /* lane.c */
@@ -150,6 +188,23 @@ static inline bool wf_credit_risen(const struct wf_remote *r, uint64_t step)
 {
 	return wf_unlikely(r->freed + r->conf.window >= wf_credit_known(r) + step);
 }
+static inline void wf_credit_promise(struct wf_remote *r, uint64_t limit)
+{
+	if (limit > r->promised)
+		r->promised = limit;
+}
+
+/* The limit, which goes along with a record that leaves. */
+static inline uint64_t wf_credit_hinted(struct wf_remote *r)
+{
+	uint64_t limit = r->freed + r->conf.window;
+
+	if (limit > r->hinted)          /* less than before, where the window has become smaller: what was said holds */
+		r->hinted = limit;
+	wf_credit_promise(r, limit);
+	return limit;
+}
+
 void wf_credit_tell(struct wf_remote *r);
 unsigned char *wf_credit_along(struct wf_remote *r, unsigned char *to);         /* a record leaves: LIMIT at @to, if there is news; where the next frame goes */
 void wf_credit_lost(struct wf_remote *r);                                       /* a lane is over, and maybe what it said */

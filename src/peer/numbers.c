@@ -10,26 +10,18 @@
 
 #define NONE UINT32_MAX
 
-WF_HOT int wf_numbers_add(struct wf_numbers *t, void *what, uint64_t *ret_number)
+int wf_numbers_grow(struct wf_numbers *t)
 {
-	if (wf_unlikely(t->used == t->size)) {
-		uint32_t size = t->size ? 2 * t->size : 16;
-		struct wf_number *slot = size > t->size ? realloc(t->slot, size * sizeof(*slot)) : NULL;
+	uint32_t size = t->size ? 2 * t->size : 16;
+	struct wf_number *slot = size > t->size ? realloc(t->slot, size * sizeof(*slot)) : NULL;
 
-		if (!slot)
-			return -ENOMEM;
-		t->slot = slot;
-		t->free = t->size;
-		for (uint32_t i = t->size; i < size; i++)
-			slot[i] = (struct wf_number){ .gen = 1, .next = i + 1 < size ? i + 1 : NONE };
-		t->size = size;
-	}
-	uint32_t i = t->free;
-
-	t->free = t->slot[i].next;
-	t->slot[i].what = what;
-	t->used++;
-	*ret_number = (uint64_t)t->slot[i].gen << 32 | i;
+	if (!slot)
+		return -ENOMEM;
+	t->slot = slot;
+	t->free = t->size;
+	for (uint32_t i = t->size; i < size; i++)
+		slot[i] = (struct wf_number){ .gen = 1, .next = i + 1 < size ? i + 1 : NONE };
+	t->size = size;
 	return 0;
 }
 
@@ -38,18 +30,6 @@ void *wf_numbers_find(const struct wf_numbers *t, uint64_t number)
 	uint32_t i = (uint32_t)number;
 
 	return i < t->size && t->slot[i].gen == number >> 32 ? t->slot[i].what : NULL;
-}
-
-WF_HOT void wf_numbers_del(struct wf_numbers *t, uint64_t number)
-{
-	struct wf_number *n = &t->slot[(uint32_t)number];
-
-	n->what = NULL;
-	if (!++n->gen)
-		n->gen = 1;
-	n->next = t->free;
-	t->free = (uint32_t)number;
-	t->used--;
 }
 
 void wf_numbers_fini(struct wf_numbers *t)

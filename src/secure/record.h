@@ -110,22 +110,23 @@ long wf_sealer_frames(struct wf_sealer *s, const struct iovec *pieces, int n, si
 /* The same, without a body, for @frames bytes that lie in @out where they belong. Those from @summed on are a payload: auth need not cover them. */
 long wf_sealer_flat(struct wf_sealer *s, size_t frames, size_t summed, uint8_t *out);
 
-/* The same where @out has a record that wf_sealer_flat has sealed, all of it covered, and frames of as many bytes have taken the place of its own. Not full. */
-static inline __attribute__((always_inline)) long wf_sealer_again(struct wf_sealer *s, size_t frames, uint8_t *out)
+/* The same with a body of @body bytes behind it, of which nothing is to be sealed: auth only. */
+long wf_sealer_bodied(struct wf_sealer *s, size_t frames, size_t body, uint8_t *out);
+
+/* As one of these two where @out has a record that it has sealed, all of it covered, with a body as long, and frames of as many bytes have taken the place of its own. @body 0: none. Not full. */
+static inline __attribute__((always_inline)) long wf_sealer_again(struct wf_sealer *s, size_t frames, size_t body, uint8_t *out)
 {
 	struct wf_record_end *e = &s->end;
 	uint32_t crc;
 
 	if (wf_unlikely(e->dead || e->part != WF_PART_NONE || e->number >= UINT64_MAX - 1))
-		return wf_sealer_flat(s, frames, frames, out);
-	crc = wf_crc32c_three(htole64(e->number++), htole64(frames), 0);
+		return body ? wf_sealer_bodied(s, frames, body, out) : wf_sealer_flat(s, frames, frames, out);
+	crc = wf_crc32c_three(htole64(e->number), htole64((uint64_t)body << 32 | frames), 0);
+	e->number += body ? 2 : 1;
 	wf_put16(out + 10, (uint16_t)crc);
 	wf_put32(out + WF_RECORD_HEAD + frames, wf_crc32c_few(crc, out + WF_RECORD_HEAD, frames));
 	return (long)(WF_RECORD_HEAD + frames + 4);
 }
-
-/* The same with a body of @body bytes behind it, of which nothing is to be sealed: auth only. */
-long wf_sealer_bodied(struct wf_sealer *s, size_t frames, size_t body, uint8_t *out);
 
 /* Opening: the head, the frames in any pieces, their tail; then the body likewise. 0, or -EBADMSG. */
 int wf_opener_begin(struct wf_opener *o, const uint8_t head[WF_RECORD_HEAD], size_t *ret_frames, size_t *ret_body);

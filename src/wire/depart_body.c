@@ -12,6 +12,7 @@
 #include "base/shield.h"
 #include "port/context.h"
 #include "wire/depart.h"
+#include "wire/hot.h"
 
 #define NAP 50                  /* us */
 

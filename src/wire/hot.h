@@ -72,7 +72,16 @@ static inline struct wf_line *wf_trunk_brisk_locked(struct wf_trunk *t, const st
 	return wf_likely(l != NULL) && wf_line_brisk_locked(l, b, now) ? wf_trunk_taken_locked(t, l, ticks, ret_news) : NULL;
 }
 
-/* [no lock] What that one answered, or wf_trunk_take_locked, is written to. */
+/* The same for one with a body: wf_line_body_taken and so on. */
+static inline struct wf_line *wf_trunk_body_locked(struct wf_trunk *t, struct wf_rsend *s, uint64_t ticks, bool *ret_news)
+{
+	weft_time now = wf_now_at(ticks);
+	struct wf_line *l = wf_trunk_plain_locked(t, now);
+
+	return wf_likely(l != NULL) && wf_line_body_locked(l, s, now) ? wf_trunk_taken_locked(t, l, ticks, ret_news) : NULL;
+}
+
+/* [no lock] What the former answered, or wf_trunk_take_locked, is written to. */
 static inline void wf_trunk_taken(struct wf_trunk *t, struct wf_line *l, bool news)
 {
 	if (wf_unlikely(!wf_line_flat_taken(l))) {

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/shield.h"
-#include "peer/brief.h"
+#include "peer/brief_body.h"
 #include "wire/line.h"
 
 #define FLAT_ROOM (sizeof(((struct wf_line *)0)->flat) - WF_RECORD_HEAD - WF_AEAD_TAG)
@@ -291,7 +291,7 @@ WF_HOT bool wf_line_brisk_locked(struct wf_line *l, const struct wf_brisk *b, we
 /* [writing] The record that lies flat, sealed where it lies and sent. 1: all of it, and there is no more; 0: write_locked goes on; or an error. */
 static inline __attribute__((always_inline)) int send_flat_locked(struct wf_line *l)
 {
-	long n = wf_likely(l->again.now) ? wf_sealer_again(&l->seal, l->flat_n, l->flat) : wf_sealer_flat(&l->seal, l->flat_n, l->flat_heads, l->flat);
+	long n = wf_likely(l->again.now) ? wf_sealer_again(&l->seal, l->flat_n, 0, l->flat) : wf_sealer_flat(&l->seal, l->flat_n, l->flat_heads, l->flat);
 	ssize_t sent;
 
 	l->flat_n = 0;
@@ -325,25 +325,52 @@ WF_HOT static void write_over(struct wf_line *l, int r)
 	wf_unshield();
 }
 
+/* [trunk.lock, writing] As again_locked for one with a body. */
+static inline bool body_again_locked(struct wf_line *l, struct wf_rsend *s, weft_time now)
+{
+	const struct wf_brisk *m = &l->again.msg;
+	uint64_t other = (m->tag ^ s->tag) | (m->context ^ s->context) | (m->to ^ s->to) | (m->from ^ s->from) | (m->index ^ s->index) | (m->len ^ s->len);
+
+	if (wf_unlikely(other || l->again.frames != WF_BODY_FRAMES) || !wf_body_again(&l->trunk->remote, l->of, s, l->flat + WF_RECORD_HEAD, l->again.last_to, now))
+		return false;
+	l->flat_n = WF_BODY_FRAMES;
+	l->more = false;
+	return true;
+}
+
+/* [trunk.lock, writing] As remember_locked. No short message is as long. */
+static void remember_body_locked(struct wf_line *l, const struct wf_rsend *s)
+{
+	l->again.frames = wf_body_like(l->flat + WF_RECORD_HEAD, wf_body_step(s->context)) ? WF_BODY_FRAMES : 0;
+	l->again.msg = (struct wf_brisk){ .to = s->to, .from = s->from, .index = s->index, .tag = s->tag, .context = s->context, .len = s->len };
+	l->again.last_to = wf_invite_at(&l->trunk->remote, s->to, s->context);
+}
+
 WF_HOT bool wf_line_body_locked(struct wf_line *l, struct wf_rsend *s, weft_time now)
 {
 	if (wf_unlikely(!(l->rail->driver->slots.caps & WEFT_DRIVER_UNCANCELLED) || l->rail->info.pieces < 2 || !line_idle_locked(l)))
 		return false;
+	l->again.now = body_again_locked(l, s, now);
+	if (wf_likely(l->again.now))
+		return true;
 	l->again.frames = 0;
 	if (wf_likely(l->seal.end.mode == WF_MODE_AUTH))
 		l->flat_n = wf_remote_body_flat(&l->trunk->remote, l->of, s, l->flat + WF_RECORD_HEAD, FLAT_ROOM, now, &l->more);
-	if (wf_likely(l->flat_n))
+	if (wf_likely(l->flat_n)) {
+		remember_body_locked(l, s);
 		return true;
+	}
 	leave_locked(l);
 	return false;
 }
 
 WF_HOT int wf_line_body_taken(struct wf_line *l, const void *body, size_t len)
 {
-	long n = wf_sealer_bodied(&l->seal, l->flat_n, len, l->flat);
+	long n = wf_likely(l->again.now) ? wf_sealer_again(&l->seal, WF_BODY_FRAMES, len, l->flat) : wf_sealer_bodied(&l->seal, l->flat_n, len, l->flat);
 	ssize_t sent;
 
 	l->flat_n = 0;
+	l->again.now = false;
 	if (wf_unlikely(n < 0))
 		return (int)n;
 	l->iov[0] = (struct iovec){ l->flat, (size_t)n };

@@ -257,14 +257,6 @@ bool wf_trunk_idle_locked(const struct wf_trunk *t)
 	return lane && !(lane->active | lane->writing) && !lane->ready && !r->write_due;
 }
 
-WF_HOT struct wf_line *wf_trunk_body_locked(struct wf_trunk *t, struct wf_rsend *s, uint64_t ticks, bool *ret_news)
-{
-	weft_time now = wf_now_at(ticks);
-	struct wf_line *l = wf_trunk_plain_locked(t, now);
-
-	return wf_likely(l != NULL) && wf_line_body_locked(l, s, now) ? wf_trunk_taken_locked(t, l, ticks, ret_news) : NULL;
-}
-
 WF_HOT void wf_trunk_let_go(struct wf_trunk *t, struct wf_line *l, bool news)
 {
 	let_go(l);

@@ -61,6 +61,10 @@ struct wf_line {
 		uint32_t alike, wanted;         /* how many in a row were so, and were messages; how many it takes */
 		uint32_t right;                 /* guesses */
 		bool sure;                      /* the next one will be so, too */
+		uint32_t step;                  /* of the last that was right: bytes of its message's frame; 0: none was, or it had other frames than most */
+		uint64_t ack, limit, stream, msg[3];    /* of it, what the next has, too */
+		uint32_t pad;
+		struct wf_guest guest;
 	} guess;
 	struct {                                /* the last record that was one short message, for which its reader waited: line_like.c */
 		uint32_t len;                   /* of it, in bytes; 0: there was none */
@@ -164,7 +168,6 @@ void wf_trunk_turn(struct wf_trunk *t);
 /* As wf_trunk_turn with fewer locks, where there is one line to write to and nothing else to do: [trunk.lock] that line, or NULL; [no lock] written to by wf_trunk_taken (hot.h). */
 struct wf_line *wf_trunk_take_locked(struct wf_trunk *t, weft_time now, bool *ret_news);
 bool wf_trunk_idle_locked(const struct wf_trunk *t);                           /* a hint: the next of these may answer a line */
-struct wf_line *wf_trunk_body_locked(struct wf_trunk *t, struct wf_rsend *s, uint64_t ticks, bool *ret_news);          /* the same for one with a body: wf_line_body_taken and so on */
 void wf_trunk_let_go(struct wf_trunk *t, struct wf_line *l, bool news);        /* [no lock] a line that one of these answered was written to */
 bool wf_trunk_do(struct wf_trunk *t, struct wf_acts *acts, struct wf_line *line);      /* @line: they came by it. True: the remote may want more done */
 

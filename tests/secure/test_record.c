@@ -219,7 +219,7 @@ TEST(a_record_like_the_last_one_is_sealed_and_opened_as_any)
 			CHECK(opens(wire, WF_RECORD_HEAD + (long)frames + 4, frames, 0));
 			for (int i = 0; i < 3; i++) {
 				memcpy(wire + WF_RECORD_HEAD, text + i, frames);
-				n = wf_sealer_again(&s, frames, wire);
+				n = wf_sealer_again(&s, frames, 0, wire);
 				CHECK_EQ(n, WF_RECORD_HEAD + (long)frames + 4);
 				for (size_t at = 10; at < (size_t)n; at++) {    /* what is before that its reader compares */
 					wire[at] ^= 4;
@@ -237,8 +237,36 @@ TEST(a_record_like_the_last_one_is_sealed_and_opened_as_any)
 				CHECK_EQ(o.end.number, s.end.number);
 			}
 			s.end.number = o.end.number = UINT64_MAX - 1;           /* the last one is never used */
-			CHECK_EQ(wf_sealer_again(&s, frames, wire), -EOVERFLOW);
+			CHECK_EQ(wf_sealer_again(&s, frames, 0, wire), -EOVERFLOW);
 			CHECK(!wf_opener_holds(&o, wire, (uint32_t)frames, 0));
+		}
+}
+
+TEST(a_record_like_the_last_one_with_a_body_is_sealed_and_opened_as_any)
+{
+	for (int way = 0; way < WAYS; way++)
+		for (size_t frames = 8; ways[way].mode == WF_MODE_AUTH && frames <= 400; frames += 8) {
+			make(&ways[way]);
+			memcpy(wire + WF_RECORD_HEAD, text, frames);
+			MUST(wf_sealer_bodied(&s, frames, 6000, wire) > 0);
+			CHECK(wf_opener_holds(&o, wire, (uint32_t)frames, 6000));
+			wf_opener_passed(&o, 6000);
+			for (int i = 0; i < 3; i++) {
+				static uint8_t other[sizeof(wire)];
+
+				memcpy(wire + WF_RECORD_HEAD, text + i, frames);
+				memcpy(other, wire, sizeof(wire));
+				CHECK_EQ(wf_sealer_again(&s, frames, 6000, wire), WF_RECORD_HEAD + (long)frames + 4);
+				s.end.number -= 2;
+				CHECK_EQ(wf_sealer_bodied(&s, frames, 6000, other), WF_RECORD_HEAD + (long)frames + 4);
+				CHECK_EQ(memcmp(wire, other, WF_RECORD_HEAD + frames + 4), 0);
+				CHECK(!wf_opener_holds(&o, wire, (uint32_t)frames, 0));
+				CHECK(wf_opener_holds(&o, wire, (uint32_t)frames, 6000));
+				wf_opener_passed(&o, 6000);
+				CHECK_EQ(o.end.number, s.end.number);
+			}
+			s.end.number = UINT64_MAX - 1;
+			CHECK_EQ(wf_sealer_again(&s, frames, 6000, wire), -EOVERFLOW);
 		}
 }
 

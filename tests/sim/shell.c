@@ -59,6 +59,7 @@ static bool filled(struct world *w, struct end *e)
 	size_t heads;
 	size_t n = sim_random(w, 2) ? wf_remote_fill_flat(r, e->lane, e->flat, sizeof(e->flat), w->now, &heads, &more) : 0;
 
+	e->left.n = n ? 0 : e->left.n;
 	e->is_flat = false;
 	if (!n)
 		return wf_remote_fill(r, e->lane, &e->fill, w->now);
@@ -121,8 +122,7 @@ bool shell_body(struct proc *p, uint32_t to, struct wf_rsend *s)
 {
 	struct wf_remote *r = p->remote[to];
 	struct end *e = idle_end(p, to);
-	bool more;
-	size_t n = e ? wf_remote_body_flat(r, e->lane, s, e->flat, sizeof(e->flat), p->w->now, &more) : 0;
+	size_t n = e ? like_body(e, r, s) : 0;
 
 	if (!n)
 		return false;
@@ -152,10 +152,8 @@ bool shell_brisk(struct proc *p, uint32_t to, const struct wf_brisk *b)
 {
 	struct wf_remote *r = p->remote[to];
 	struct end *e = idle_end(p, to);
-	size_t heads, n;
-	bool more;
+	size_t n = e ? like_short(e, r, b) : 0;
 
-	n = e ? wf_remote_brisk_flat(r, e->lane, b, e->flat, sizeof(e->flat), p->w->now, &heads, &more) : 0;
 	if (!n)
 		return false;
 	fill_with_flat(e, n);
@@ -413,7 +411,7 @@ static bool read_row(struct end *e)
 {
 	struct wf_row row;
 
-	if (e->body_len || !wf_remote_record_row(e->p->remote[e->other], e->lane, e->rx, e->small_len, e->p->w->now, &row))
+	if (e->body_len || !like_row(e, &row))
 		return false;
 	for (struct wf_row_at at = wf_row_begin(&row); wf_row_more(&at);) {
 		const unsigned char *frame = at.left ? NULL : at.next;
@@ -460,17 +458,23 @@ static bool read_body_whole(struct end *e)
 	const unsigned char *where;
 	struct wf_brief b;
 	struct wf_brisk m;
+	bool told;
 
 	if (!e->body_len || e->rx_len - e->small_len < e->body_len)
 		return false;
 	where = wf_remote_body_where(&whole, &m);
-	if (!where || !wf_remote_body_looked(r, e->lane, &whole, where, &b))
+	if (!where)
+		return false;
+	told = like_read(e);
+	if (!told && !wf_remote_body_looked(r, e->lane, &whole, where, &b))
 		return false;
 	if (wf_wire_get_msg(where, &a.msg))
 		sim_fail(e->p->w, "a body of what is no message");
 	a.msg.payload = whole.body;
-	a.cost = b.cost;
-	wf_remote_body_told(r, e->lane, &b, e->body_len, e->p->w->now);
+	a.cost = e->body_len + WF_COST;
+	if (!told)
+		wf_remote_body_told(r, e->lane, &b, e->body_len, e->p->w->now);
+	like_came(e);
 	upper_act(e->p, e->other, e, &a);
 	e->whole = true;
 	return true;
@@ -495,9 +499,11 @@ static bool read_step(struct world *w, struct end *e)
 	case READ_SMALL:
 		if (e->rx_len < e->small_len)
 			return false;
+		if (w->conf.dull && e->body_len <= WF_EAGER && e->rx_len - e->small_len < e->body_len)
+			return false;           /* all of it at once, as who expects it reads it */
 		do {
 			rc = 0;
-			if (sim_random(w, 2) || !(sim_random(w, 2) ? read_row(e) || read_body_whole(e) : read_briskly(e, &acts)))
+			if (!sim_random(w, w->conf.dull ? 8 : 2) || !(w->conf.dull || sim_random(w, 2) ? read_row(e) || read_body_whole(e) : read_briskly(e, &acts)))
 				rc = wf_remote_record(r, e->lane, e->rx, e->small_len, e->body_len, w->now, &acts);
 			perform(e, &acts);
 		} while (rc == 1);

@@ -35,7 +35,8 @@ struct mail {
 	uint8_t *mem;                   /* the sender's, until its end */
 	struct wf_rsend s;
 	bool accepted, ended, cancel_asked;
-	bool alike;                     /* nothing but its bytes tells it from others */
+	bool alike;                     /* nothing but its bytes tells it from others, or, if it goes with a body: */
+	uint64_t number;                /* by which it went */
 	bool matched, lost, dropped;    /* lost: may never arrive, and if, not twice; dropped: must not arrive any more */
 	int err;
 	struct mail *later;             /* in its channel */
@@ -75,6 +76,8 @@ struct arrival {
 	struct post *post;              /* FILLING: who gets it */
 };
 
+#define LIKE_MOST 256
+
 /* One end of a connection. */
 struct end {
 	struct wire *w;
@@ -92,9 +95,19 @@ struct end {
 	bool whole;                     /* the body was read with its frames */
 	struct iovec iov[4];
 	int niov;
+	struct {                        /* the last record of one message that was read by a short way: like.c */
+		size_t n;               /* 0: there was none, or none that another can be like */
+		uint32_t body_len;
+		unsigned char bytes[LIKE_MOST];
+	} came;
 	/* writing */
 	struct wf_fill fill;
 	unsigned char flat[1024];
+	struct {                        /* the last record of one message that lies in it */
+		size_t n;
+		bool body;
+		struct wf_brisk msg;
+	} left;
 	bool has, is_flat;              /* the record lies flat: nobody is told when it is written */
 	uint32_t wrote;                 /* bytes of the record, with its head of 8 */
 };
@@ -145,7 +158,7 @@ struct sim_conf {
 	weft_time deadline, span;       /* span: the program runs as long */
 	uint64_t eager, eager_most, window;
 	uint32_t cap, retain, moments;
-	bool faults, pauses, deaths, cuts_off, closes, cancels, bursts, invites, answers;         /* cuts_off: silence longer than the deadline */
+	bool faults, pauses, deaths, cuts_off, closes, cancels, bursts, invites, answers, dull;   /* cuts_off: silence longer than the deadline; dull: most messages are as the last */
 	bool quiet;
 };
 
@@ -192,6 +205,7 @@ void sim_note(struct world *w, uint64_t what);          /* into the hash */
 bool sim_play(const struct sim_conf *conf, uint64_t *ret_hash, char *ret_why);          /* a whole random run; false: a check failed */
 
 void sim_answer(struct proc *p, uint32_t to);           /* a long message came: one goes back, soon */
+void sim_answer_alike(struct proc *p, uint32_t to);     /* one came that is as the last: another such one goes back, soon */
 
 /* wire.c */
 struct wire *wire_open(struct world *w, uint32_t from, uint32_t to, uint32_t slot, uint32_t gen);
@@ -213,6 +227,7 @@ struct wf_lane *shell_up(struct end *e, bool mine);
 
 /* upper.c */
 void upper_act(struct proc *p, uint32_t other, struct end *e, const struct wf_act *a);
+void upper_alike(struct proc *p, uint32_t to, uint64_t len);     /* from port 1 to port 1: nothing but its bytes tells it from the last one */
 void upper_row(struct proc *p, uint32_t port, uint32_t to, uint32_t to_port, uint64_t len, uint32_t count, uint32_t class);      /* short ones, one upon the other, which only their bytes tell apart; at least 8 */
 struct mail *upper_send(struct proc *p, uint32_t port, uint32_t to, uint32_t to_port, uint64_t len, int flags, int prio, uint32_t class);
 struct post *upper_post(struct proc *p, uint32_t port, int want_proc, int want_class, uint64_t cap);
@@ -222,5 +237,13 @@ void upper_close(struct proc *p, uint32_t port);
 void upper_lost(struct proc *p, uint32_t other);        /* the session is over, at this end */
 void upper_free(struct world *w);
 extern const struct wf_remote_ops upper_ops;
+
+/* like.c: as wf_remote_brisk_flat, wf_remote_body_flat, wf_remote_record_row, by the ways for what is like the last, if they take it. */
+size_t like_short(struct end *e, struct wf_remote *r, const struct wf_brisk *b);
+size_t like_body(struct end *e, struct wf_remote *r, struct wf_rsend *s);
+bool like_row(struct end *e, struct wf_row *ret_row);
+bool like_read(struct end *e);                          /* the record at rx, all of which is there: told to the remote. False: nothing happened */
+void like_came(struct end *e);                          /* another was: the next may be like it */
+extern uint64_t like_sent[2], like_got[2];              /* how often they did: short ones, and with a body */
 
 #endif

@@ -23,6 +23,7 @@ static struct sim_conf conf_of(uint64_t seed)
 		.bursts = d >> 24 & 1,
 		.invites = d >> 29 & 1,
 		.answers = d >> 32 & 1,
+		.dull = d >> 33 & 1,
 		.window = d >> 10 & 1 ? 64 << 10 : 256 << 10,
 		.cap = d >> 11 & 1 ? 4 : 32,
 		.eager = d >> 12 & 1 ? 64 << 10 : 16 << 10,
@@ -88,6 +89,9 @@ TEST(random_programs_get_every_message_once_in_order_and_whole_and_every_operati
 	}
 	if (kept)
 		fclose(kept);
+	if (!only)
+		CHECK(like_sent[0] > count && like_sent[1] > count / 10 && like_got[0] > count && like_got[1] > count / 10);    /* what is like the last goes that way here, too */
+	printf("# like the last: %llu and %llu sent, %llu and %llu got\n", (unsigned long long)like_sent[0], (unsigned long long)like_sent[1], (unsigned long long)like_got[0], (unsigned long long)like_got[1]);
 	printf("# %llu seeds, hash of all %016llx\n", (unsigned long long)count, (unsigned long long)all);
 }
 

@@ -124,11 +124,20 @@ static uint8_t *memory(uint64_t len)
 
 /* ---- what is true of messages ---- */
 
+/* The one that is send @number of @from to @to; ALIKE: none. */
+static uint32_t id_of(const struct world *w, uint32_t from, uint32_t to, uint64_t number)
+{
+	for (uint32_t i = 0; i < w->nmails; i++)
+		if (w->mail[i]->alike && w->mail[i]->from_proc == from && w->mail[i]->to_proc == to && (w->mail[i]->number == number || w->mail[i]->s.number == number))
+			return i;
+	return ALIKE;
+}
+
 static struct mail *mail_of(struct proc *p, uint32_t other, const struct wf_rmsg *m)
 {
 	struct world *w = p->w;
 	bool alike = (uint32_t)m->tag == ALIKE && m->len >= 8;
-	uint32_t id = alike ? pattern_of(m->payload) : (uint32_t)m->tag, index = alike ? ALIKE : id * 3, head = alike ? 0 : id % 5;
+	uint32_t id = !alike ? (uint32_t)m->tag : m->send ? id_of(w, other, p->number, m->send) : pattern_of(m->payload), index = alike ? ALIKE : id * 3, head = alike ? 0 : id % 5;
 	struct mail *mail = id < w->nmails ? w->mail[id] : NULL;
 
 	if (!mail || mail->alike != alike || mail->from_proc != other || mail->to_proc != p->number || mail->to_port != m->to || mail->from_port != m->from ||
@@ -137,6 +146,8 @@ static struct mail *mail_of(struct proc *p, uint32_t other, const struct wf_rmsg
 		sim_fail(w, "process %u: a header from %u that nobody sent (message %u)", p->number, other, id);
 		return NULL;
 	}
+	if (alike && w->conf.dull)
+		sim_answer_alike(p, other);
 	return mail;
 }
 
@@ -731,6 +742,33 @@ static void mail_sent(struct proc *p, uint32_t to, struct mail *m, int rc)
 	}
 	if (rc < 0 && !p->remote[to]->err && !(rc == -EAGAIN && m->s.flags & WF_SEND_NOW) && !p->remote[to]->closing)
 		sim_fail(w, "send %u refused with %d", m->id, rc);
+}
+
+/* Only by the short ways, where it is known at once by what number it goes; else it is like any. */
+void upper_alike(struct proc *p, uint32_t to, uint64_t len)
+{
+	struct mail *m = mail_new(p, 1, to, 1, len, 0, 0, 0);
+	struct world *w = p->w;
+	struct wf_rsend any;
+	int rc = WEFT_DONE;
+
+	if (!m)
+		return;
+	any = m->s;
+	m->alike = true;
+	m->s.index = ALIKE;
+	m->s.tag = ALIKE;
+	m->s.head_len = 0;
+	if (body_sent_briskly(p, to, m, w)) {
+		m->number = m->s.number;
+		rc = 0;
+	} else if (!sent_briskly(p, to, m, w)) {
+		m->alike = false;
+		m->s = any;
+		rc = wf_remote_send(p->remote[to], &m->s, w->now);
+	}
+	mail_sent(p, to, m, rc);
+	shell_after(p, to);
 }
 
 void upper_row(struct proc *p, uint32_t port, uint32_t to, uint32_t to_port, uint64_t len, uint32_t count, uint32_t class)

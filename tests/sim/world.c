@@ -296,6 +296,23 @@ static uint64_t some_length(struct world *w)
 	}
 }
 
+static void app_alike(struct world *w, void *a, uint64_t to)
+{
+	static const uint16_t lengths[] = { 8, 40, 5000, 16384 };
+	struct proc *p = a;
+
+	if (!p->dead && p->paused <= w->now && w->nmails < w->conf.mails && !w->draining)
+		upper_alike(p, (uint32_t)to, lengths[(p->number + w->conf.seed) % 4]);
+}
+
+void sim_answer_alike(struct proc *p, uint32_t to)
+{
+	struct world *w = p->w;
+
+	if (sim_random(w, 32))
+		sim_at(w, w->now + (weft_time)sim_random(w, 32000), app_alike, p, to);
+}
+
 static void app_send(struct world *w, struct proc *p)
 {
 	uint32_t to = 1 + (uint32_t)sim_random(w, w->conf.procs), from_port, to_port, class;
@@ -304,6 +321,10 @@ static void app_send(struct world *w, struct proc *p)
 
 	if (to == p->number || w->nmails >= w->conf.mails)
 		return;
+	if (w->conf.dull && sim_random(w, 4)) {
+		app_alike(w, p, to);
+		return;
+	}
 	if (!sim_random(w, 6))
 		flags |= WF_SEND_SYNC;
 	if (!sim_random(w, 10))
