@@ -100,7 +100,8 @@ static void arrive(struct world *w, void *a, uint64_t b)
 			e->rx_size = 2 * (e->rx_len + n);
 			e->rx = realloc(e->rx, e->rx_size);
 		}
-		memcpy(e->rx + e->rx_len, p->bytes, n);
+		if (n)                  /* 0: it breaks before the first */
+			memcpy(e->rx + e->rx_len, p->bytes, n);
 		e->rx_len += n;
 		w->bytes += n;
 		free(p);

@@ -15,8 +15,8 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "base/call.h"
 #include "base/shield.h"
 #include "net/tcp/tcp.h"
 
@@ -285,7 +285,7 @@ WF_HOT static ssize_t read_once(struct tcp_lane *lane, unsigned char **ret_base,
 	if (lane->large && room > TCP_FRONT)
 		room = TCP_FRONT;
 	if (wf_likely(!lane->need.pieces)) {
-		n = syscall(SYS_recvfrom, lane->fd, base + lane->rest, room, MSG_DONTWAIT, NULL, NULL);
+		n = wf_call(SYS_recvfrom, lane->fd, (intptr_t)(base + lane->rest), (intptr_t)room, MSG_DONTWAIT, 0, 0);
 	} else {
 		open = lane->total - lane->got;
 		if (open >= 4 * TCP_TAIL)
@@ -293,10 +293,10 @@ WF_HOT static ssize_t read_once(struct tcp_lane *lane, unsigned char **ret_base,
 		for (uint32_t i = lane->piece; i < lane->need.pieces; i++)
 			iov[k++] = lane->need.piece[i];
 		iov[k++] = (struct iovec){ base, room };
-		n = syscall(SYS_readv, lane->fd, iov, k);
+		n = wf_call(SYS_readv, lane->fd, (intptr_t)iov, k, 0, 0, 0);
 	}
 	if (n < 0)
-		return -errno;
+		return n;
 	*ret_full = (size_t)n == room + open;
 	atomic_store_explicit(&lane->received, atomic_load_explicit(&lane->received, memory_order_relaxed) + (uint64_t)n, memory_order_relaxed);
 	if ((size_t)n < open)
@@ -314,9 +314,12 @@ static bool rest_came(const struct tcp_lane *lane, int *tries)
 {
 	struct pollfd p = { .fd = lane->fd, .events = POLLIN };
 
-	while (++*tries <= REST_TRIES)
-		if (syscall(SYS_ppoll, &p, 1, &(struct timespec){ 0 }, NULL, 0) != 0)
+	while (++*tries <= REST_TRIES) {
+		struct timespec at_once = { 0 };
+
+		if (wf_call(SYS_ppoll, (intptr_t)&p, 1, (intptr_t)&at_once, 0, 0, 0) != 0)
 			return true;
+	}
 	return false;
 }
 
@@ -329,12 +332,13 @@ static ssize_t read_into(struct tcp_lane *lane, unsigned char *stage, size_t fro
 	int first = 0, tries = 0;
 
 	for (;;) {
-		ssize_t n = syscall(SYS_recvmsg, lane->fd, &(struct msghdr){ .msg_iov = iov + first, .msg_iovlen = (size_t)(3 - first) }, MSG_DONTWAIT);
+		struct msghdr m = { .msg_iov = iov + first, .msg_iovlen = (size_t)(3 - first) };
+		ssize_t n = wf_call(SYS_recvmsg, lane->fd, (intptr_t)&m, MSG_DONTWAIT, 0, 0, 0);
 
-		if (n < 0 && errno == EAGAIN && sum && rest_came(lane, &tries))
+		if (n == -EAGAIN && sum && rest_came(lane, &tries))
 			continue;
 		if (n <= 0)
-			return sum ? (ssize_t)sum : n < 0 ? -errno : 0;
+			return sum ? (ssize_t)sum : n;
 		sum += (size_t)n;
 		if (sum <= front || sum >= whole)
 			return (ssize_t)sum;
