@@ -37,7 +37,7 @@ static inline void rig_run(struct world *w, int64_t ms)
 /* From port 1 of process 1 to port 1 of process 2. */
 static inline struct mail *rig_send(struct world *w, uint64_t len, int flags)
 {
-	return upper_send(&w->proc[1], 1, 2, 1, len, flags, 0, 0);
+	return mail_send(&w->proc[1], 1, 2, 1, len, flags, 0, 0);
 }
 
 static inline struct post *rig_post(struct world *w)

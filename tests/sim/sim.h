@@ -3,6 +3,8 @@
  *     world.c   time, events, faults, the checks of a whole run
  *     wire.c    connections: latency, rate, stalls, breaks at a byte
  *     shell.c   what drives a struct wf_remote: lanes over connections, records, slices
+ *     mails.c   messages: their bytes, and the ways they are sent
+ *     like.c    those that are as the last one
  *     upper.c   what stands for the ports: posted receives, arrivals, budgets, every message known
  *
  * Nothing but the seed decides: the same seed gives the same trace hash.
@@ -225,11 +227,13 @@ void shell_lost(struct world *w, struct end *e);        /* it is broken */
 void shell_after(struct proc *p, uint32_t other);       /* after every call of the remote's: what is to be done */
 struct wf_lane *shell_up(struct end *e, bool mine);
 
+/* mails.c */
+void mail_alike(struct proc *p, uint32_t to, uint64_t len);     /* from port 1 to port 1: nothing but its bytes tells it from the last one */
+void mail_row(struct proc *p, uint32_t port, uint32_t to, uint32_t to_port, uint64_t len, uint32_t count, uint32_t class);      /* short ones, one upon the other, which only their bytes tell apart; at least 8 */
+struct mail *mail_send(struct proc *p, uint32_t port, uint32_t to, uint32_t to_port, uint64_t len, int flags, int prio, uint32_t class);
+
 /* upper.c */
 void upper_act(struct proc *p, uint32_t other, struct end *e, const struct wf_act *a);
-void upper_alike(struct proc *p, uint32_t to, uint64_t len);     /* from port 1 to port 1: nothing but its bytes tells it from the last one */
-void upper_row(struct proc *p, uint32_t port, uint32_t to, uint32_t to_port, uint64_t len, uint32_t count, uint32_t class);      /* short ones, one upon the other, which only their bytes tell apart; at least 8 */
-struct mail *upper_send(struct proc *p, uint32_t port, uint32_t to, uint32_t to_port, uint64_t len, int flags, int prio, uint32_t class);
 struct post *upper_post(struct proc *p, uint32_t port, int want_proc, int want_class, uint64_t cap);
 void upper_cancel(struct proc *p, struct mail *m);
 bool upper_unpost(struct proc *p, struct post *post);

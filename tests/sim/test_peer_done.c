@@ -22,7 +22,7 @@ static void run_until(struct world *w, const bool *what)
 
 static struct mail *answer(struct world *w)
 {
-	return upper_send(&w->proc[2], 1, 1, 1, LONG, 0, 0, 0);
+	return mail_send(&w->proc[2], 1, 1, 1, LONG, 0, 0, 0);
 }
 
 /* There and, @us after it has come, back. */
@@ -128,7 +128,7 @@ static void window(struct world *w)
 
 	run_until(w, &there[0]->over);
 	run_until(w, &there[1]->over);
-	upper_send(&w->proc[2], 1, 1, 1, 8, 0, 0, 0);
+	mail_send(&w->proc[2], 1, 1, 1, 8, 0, 0, 0);
 	rig_run(w, 100);
 	for (int i = 0; i < 2; i++)
 		CHECK(there[i]->over && !there[i]->err && m[i]->ended && !m[i]->err);

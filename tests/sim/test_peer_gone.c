@@ -40,7 +40,7 @@ TEST(an_end_comes_behind_everything_that_was_sent_before_it_whatever_breaks)
 		for (int i = 0; i < 24; i++)
 			MUST(rig_post(w));
 		for (int i = 0; i < 24; i++)
-			mail[i] = upper_send(&w->proc[1], 1, 2, 1, (uint64_t)(i % 3 == 2 ? 30000 : 40 * i), 0, i % 8 - 4, 0);
+			mail[i] = mail_send(&w->proc[1], 1, 2, 1, (uint64_t)(i % 3 == 2 ? 30000 : 40 * i), 0, i % 8 - 4, 0);
 		say_gone(w, 5);
 		say_gone(w, 6);
 		for (int step = 0; w->proc[2].gone[1] < 2 && w->now < 20 * WEFT_S && !w->failed; step++) {

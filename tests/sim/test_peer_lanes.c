@@ -95,7 +95,7 @@ TEST(frames_of_an_older_epoch_or_of_another_lane_are_skipped)
 	uint64_t next;
 
 	for (int i = 0; i < 2; i++) {
-		upper_send(&w->proc[2], 1, 1, 1, 8, 0, 0, 0);
+		mail_send(&w->proc[2], 1, 1, 1, 8, 0, 0, 0);
 		upper_post(&w->proc[1], 1, -1, -1, 100);
 		rig_run(w, 50);
 	}
@@ -177,7 +177,7 @@ static void silent_for_ever(bool both)
 	rig_run(w, 100);
 	rig_silence(w, 100000, both);
 	for (uint64_t i = 0; i < 40; i++)               /* in every state a send can be in */
-		m[i] = upper_send(&w->proc[1], 1, 2, 1, i * 3000, i % 3 ? 0 : WF_SEND_SYNC, (int)(i % 8) - 4, 0);
+		m[i] = mail_send(&w->proc[1], 1, 2, 1, i * 3000, i % 3 ? 0 : WF_SEND_SYNC, (int)(i % 8) - 4, 0);
 	rig_run(w, 900);
 	CHECK_OK(rig_remote(w, 1, 2)->err);
 	rig_run(w, 600);
@@ -320,8 +320,8 @@ TEST(of_two_lanes_opened_at_once_the_one_of_the_smaller_process_stays)
 		struct world *w = rig_new((struct sim_conf){ .seed = seed });
 		uint32_t up = 0;
 
-		upper_send(&w->proc[1], 1, 2, 1, 8, 0, 0, 0);
-		upper_send(&w->proc[2], 1, 1, 1, 8, 0, 0, 0);
+		mail_send(&w->proc[1], 1, 2, 1, 8, 0, 0, 0);
+		mail_send(&w->proc[2], 1, 1, 1, 8, 0, 0, 0);
 		upper_post(&w->proc[1], 1, -1, -1, 100);
 		rig_post(w);
 		rig_run(w, 1000);
@@ -378,14 +378,14 @@ TEST(closing_drains_says_bye_and_ends_what_the_other_end_still_wants)
 	CHECK_EQ(rig_send(w, 1, 0)->err, -ESHUTDOWN);
 	rig_run(w, 200);
 	CHECK(!w->proc[1].closed[2]);                   /* the message has not been received */
-	back = upper_send(&w->proc[2], 1, 1, 1, 100000, 0, 0, 0);
+	back = mail_send(&w->proc[2], 1, 1, 1, 100000, 0, 0, 0);
 	rig_post(w);
 	rig_run(w, 500);
 	CHECK(m->matched && m->ended && !m->err);
 	CHECK(w->proc[1].closed[2]);
 	CHECK(w->proc[2].over[1]);
 	CHECK(back->ended && back->err == -ECONNRESET);
-	CHECK_EQ(upper_send(&w->proc[2], 1, 1, 1, 1, 0, 0, 0)->err, -ECONNRESET);
+	CHECK_EQ(mail_send(&w->proc[2], 1, 1, 1, 1, 0, 0, 0)->err, -ECONNRESET);
 	rig_free(w);
 }
 

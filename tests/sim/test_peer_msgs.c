@@ -90,7 +90,7 @@ TEST(an_urgent_message_overtakes_bulk)
 		rig_post(w);
 	}
 	rig_run(w, 2);
-	urgent = upper_send(&w->proc[1], 1, 2, 2, 8, 0, 3, 0);
+	urgent = mail_send(&w->proc[1], 1, 2, 2, 8, 0, 3, 0);
 	upper_post(&w->proc[2], 2, -1, -1, 8);
 	rig_run(w, 1);
 	CHECK(urgent->matched);
@@ -138,7 +138,7 @@ TEST(a_port_that_does_not_receive_leaves_credit_to_the_others)
 	CHECK(w->proc[2].unexpected[1] < 128 << 10);
 	for (int i = 0; i < 100; i++) {
 		upper_post(&w->proc[2], 2, -1, -1, 4000);
-		m = upper_send(&w->proc[1], 1, 2, 2, 4000, 0, 0, 0);
+		m = mail_send(&w->proc[1], 1, 2, 2, 4000, 0, 0, 0);
 		CHECK(m->ended);                        /* on the spot: it needed no announcement */
 		rig_run(w, 5);
 		CHECK(m->matched);
@@ -204,9 +204,9 @@ TEST(announcements_are_capped_and_a_port_without_any_has_one_more)
 	for (int i = 0; i < 20; i++)
 		rig_send(w, 200000, 0);
 	CHECK_EQ(r->announced, 4);
-	other = upper_send(&w->proc[1], 1, 2, 2, 200000, 0, 0, 0);
+	other = mail_send(&w->proc[1], 1, 2, 2, 200000, 0, 0, 0);
 	CHECK_EQ(r->announced, 5);
-	upper_send(&w->proc[1], 1, 2, 2, 200000, 0, 0, 0);
+	mail_send(&w->proc[1], 1, 2, 2, 200000, 0, 0, 0);
 	CHECK_EQ(r->announced, 5);
 	rig_run(w, 100);
 	CHECK_EQ(w->proc[2].announcements[1], 5);
@@ -231,7 +231,7 @@ TEST(small_messages_to_other_ports_pass_a_backlog)
 
 	for (int i = 0; i < 20; i++)
 		rig_send(w, 200000, 0);
-	m = upper_send(&w->proc[1], 1, 2, 2, 100, 0, 0, 0);
+	m = mail_send(&w->proc[1], 1, 2, 2, 100, 0, 0, 0);
 	upper_post(&w->proc[2], 2, -1, -1, 100);
 	rig_run(w, 50);
 	CHECK(m->matched);
@@ -249,7 +249,7 @@ TEST(what_waits_at_its_source_is_found_by_who_wants_it)
 
 	for (int i = 0; i < 500; i++)
 		rig_send(w, 100000, 0);
-	wanted = upper_send(&w->proc[1], 1, 2, 1, 100000, 0, 0, 2);
+	wanted = mail_send(&w->proc[1], 1, 2, 1, 100000, 0, 0, 2);
 	rig_run(w, 100);
 	CHECK_EQ(w->proc[2].announcements[1], 4);
 	post = upper_post(&w->proc[2], 1, -1, 2, 1 << 20);
@@ -259,7 +259,7 @@ TEST(what_waits_at_its_source_is_found_by_who_wants_it)
 	early = upper_post(&w->proc[2], 1, -1, 1, 1 << 20);
 	rig_run(w, 100);
 	CHECK(!early->over);
-	later = upper_send(&w->proc[1], 1, 2, 1, 100000, 0, 0, 1);
+	later = mail_send(&w->proc[1], 1, 2, 1, 100000, 0, 0, 1);
 	rig_run(w, 100);
 	CHECK(early->over && early->mail == later);
 	CHECK_EQ(w->proc[2].announcements[1], 4);
@@ -280,7 +280,7 @@ TEST(an_offer_is_for_the_receive_that_asked_and_goes_back_to_its_place_if_that_i
 
 	for (int i = 0; i < 3; i++)
 		m[i] = rig_send(w, 100000, 0);
-	c = m[3] = upper_send(&w->proc[1], 1, 2, 1, 100000, 0, 0, 2);
+	c = m[3] = mail_send(&w->proc[1], 1, 2, 1, 100000, 0, 0, 2);
 	rig_run(w, 100);
 	post = upper_post(&w->proc[2], 1, -1, 2, 1 << 20);
 	while (c->s.state != WF_S_OFFERED && !w->failed)

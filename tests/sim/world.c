@@ -302,7 +302,7 @@ static void app_alike(struct world *w, void *a, uint64_t to)
 	struct proc *p = a;
 
 	if (!p->dead && p->paused <= w->now && w->nmails < w->conf.mails && !w->draining)
-		upper_alike(p, (uint32_t)to, lengths[(p->number + w->conf.seed) % 4]);
+		mail_alike(p, (uint32_t)to, lengths[(p->number + w->conf.seed) % 4]);
 }
 
 void sim_answer_alike(struct proc *p, uint32_t to)
@@ -337,12 +337,12 @@ static void app_send(struct world *w, struct proc *p)
 	len = some_length(w);
 	prio = sim_random(w, 3) ? 0 : (int)sim_random(w, 8) - 4;
 	class = (uint32_t)sim_random(w, SIM_CLASSES);
-	upper_send(p, from_port, to, to_port, len, flags, prio, class);
+	mail_send(p, from_port, to, to_port, len, flags, prio, class);
 	if (!sim_random(w, 8)) {
 		uint32_t count = 2 + (uint32_t)sim_random(w, 12);
 
 		len = 8 + 8 * sim_random(w, 16);
-		upper_row(p, from_port, to, to_port, len, count, class);
+		mail_row(p, from_port, to, to_port, len, count, class);
 	}
 }
 
@@ -356,7 +356,7 @@ static void app_answer(struct world *w, void *a, uint64_t to)
 	if (p->dead || w->draining || p->paused > w->now || w->nmails >= w->conf.mails)
 		return;
 	upper_post(&w->proc[to], to_port, -1, -1, 1 << 20);
-	upper_send(p, from_port, (uint32_t)to, to_port, len, 0, 0, class);
+	mail_send(p, from_port, (uint32_t)to, to_port, len, 0, 0, class);
 }
 
 void sim_answer(struct proc *p, uint32_t to)
