@@ -98,6 +98,17 @@ static inline int control(struct wf_remote *r, struct wf_lane *lane, const unsig
 	return wf_remote_record(r, lane, bytes, 16 + len, 0, WEFT_S, &acts);
 }
 
+/* What is in the way of a record that is read the short way, on lane @l as the next of stream @in: OTHERWISE(set, back) for each. */
+#define NOT_THE_NEXT(OTHERWISE) do { \
+	OTHERWISE(r.err = -ECONNRESET, r.err = 0); \
+	OTHERWISE(l->suspect = true, l->suspect = false); \
+	OTHERWISE(l->bytes = bytes, l->bytes = NULL); \
+	OTHERWISE(in->lane = lane[0], in->lane = l); \
+	OTHERWISE(in->begun = true, in->begun = false); \
+	OTHERWISE(in->epoch++, in->epoch--); \
+	OTHERWISE(in->next += 8, in->next -= 8); \
+} while (0)
+
 /* What keeps a message, with a body or without, from a record of its own, one thing after the other: @each(set, back). For a remote @r, its lane @l of @lane[3], the plain stream @out and a send @other. */
 #define IN_ITS_WAY(each) do { \
 	each(l->ready = 1, l->ready = 0); \

@@ -193,13 +193,7 @@ TEST(one_that_is_not_the_next_of_its_stream_is_not_told)
 	l = lane[1];
 	in = &r.in[WF_STREAM_PLAIN];
 	n = one(&r, bytes, 8);
-	OTHERWISE(r.err = -ECONNRESET, r.err = 0);
-	OTHERWISE(l->suspect = true, l->suspect = false);
-	OTHERWISE(l->bytes = bytes, l->bytes = NULL);
-	OTHERWISE(in->lane = lane[0], in->lane = l);
-	OTHERWISE(in->begun = true, in->begun = false);
-	OTHERWISE(in->epoch++, in->epoch--);
-	OTHERWISE(in->next += 8, in->next -= 8);
+	NOT_THE_NEXT(OTHERWISE);
 	OTHERWISE(r.arrived = r.promised - 71, r.arrived = 0);
 	CHECK(told(&r, l, bytes, n, 8, 2 * WEFT_S));
 	CHECK(!told(&r, l, bytes, n, 8, 2 * WEFT_S));   /* once more */

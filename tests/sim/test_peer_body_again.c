@@ -190,13 +190,7 @@ TEST(one_that_comes_is_told_only_if_it_is_the_next_and_has_been_paid_for)
 	l = lane[1];
 	in = &r.in[WF_STREAM_PLAIN];
 	answer(&r, &o, bytes, 0, LONG);
-	OTHERWISE(r.err = -ECONNRESET, r.err = 0);
-	OTHERWISE(l->suspect = true, l->suspect = false);
-	OTHERWISE(l->bytes = bytes, l->bytes = NULL);
-	OTHERWISE(in->lane = lane[0], in->lane = l);
-	OTHERWISE(in->begun = true, in->begun = false);
-	OTHERWISE(in->epoch++, in->epoch--);
-	OTHERWISE(in->next += 8, in->next -= 8);
+	NOT_THE_NEXT(OTHERWISE);
 	OTHERWISE(r.out[WF_STREAM_PLAIN]->lane = lane[0], r.out[WF_STREAM_PLAIN]->lane = l);
 	OTHERWISE(r.out[WF_STREAM_PLAIN]->epoch++, r.out[WF_STREAM_PLAIN]->epoch--);
 	OTHERWISE(wf_put64(bytes + 8, r.out[WF_STREAM_PLAIN]->rt.sent + 8), wf_put64(bytes + 8, r.out[WF_STREAM_PLAIN]->rt.sent));      /* more than was sent */
