@@ -57,18 +57,10 @@ WF_HOT size_t wf_line_ahead(void *cookie, struct iovec *ret_piece)
 	return l->guess.front;
 }
 
-/* A record that may be the message that was guessed. */
-struct came {
-	const uint8_t *record;
-	struct wf_whole w;
-	const unsigned char *where;     /* of its frames, the message */
-	struct wf_guest g;
-};
-
-/* [inside, reader] What is told of it: to the remote, and to who expects it. @like: its frames are as the last one's. False: nothing happened. */
-static inline __attribute__((always_inline)) bool told_locked(struct wf_line *l, struct wf_expect *x, const struct came *c, bool like, bool *ret_news)
+/* [inside, reader] What is told of @w, the record that was guessed: to the remote, and to who expects it. @where: of its frames, the message; NULL: they are as the last one's. False: nothing
+ * happened. */
+static inline __attribute__((always_inline)) bool told_locked(struct wf_line *l, struct wf_expect *x, const struct wf_whole *w, const unsigned char *where, const struct wf_guest *g, bool *ret_news)
 {
-	uint64_t cost = wf_credit_cost(c->w.body_len);
 	struct wf_trunk *t = l->trunk;
 	weft_time now = wf_now_about();
 	struct wf_brief b;
@@ -77,15 +69,15 @@ static inline __attribute__((always_inline)) bool told_locked(struct wf_line *l,
 	if (wf_unlikely(!wf_expect_first_locked(x->at)))
 		return false;
 	wf_lock(&t->lock);
-	if (like) {
-		so = wf_body_one(&t->remote, l->of, c->w.frames, l->guess.step, c->w.body_len, now);
+	if (!where) {
+		so = wf_body_one(&t->remote, l->of, w->frames, l->guess.step, w->body_len, now);
 	} else {
-		so = wf_remote_body_looked(&t->remote, l->of, &c->w, c->where, &b);
+		so = wf_remote_body_looked(&t->remote, l->of, w, where, &b);
 		if (so)
-			wf_remote_body_told(&t->remote, l->of, &b, c->w.body_len, now);
+			wf_remote_body_told(&t->remote, l->of, &b, w->body_len, now);
 	}
 	if (wf_likely(so)) {
-		t->costs += cost;
+		t->costs += wf_credit_cost(w->body_len);
 		if (wf_unlikely(t->costs > t->remote.conf.window / 16)) {
 			wf_arrive_credit_locked(t, t->costs);
 			t->costs = 0;
@@ -96,33 +88,33 @@ static inline __attribute__((always_inline)) bool told_locked(struct wf_line *l,
 	wf_unlock(&t->lock);
 	if (wf_unlikely(!so))
 		return false;
-	wf_opener_passed(&l->open, c->w.body_len);
-	wf_expect_told_locked(x, like ? &l->guess.guest : &c->g);
+	wf_opener_passed(&l->open, w->body_len);
+	wf_expect_told_locked(x, g);
 	return true;
 }
 
 /* [reader] The same where nobody is inside yet. */
-static inline __attribute__((always_inline)) bool told(struct wf_line *l, struct wf_expect *x, const struct came *c, bool like)
+static inline __attribute__((always_inline)) bool told(struct wf_line *l, struct wf_expect *x, const struct wf_whole *w, const unsigned char *where, const struct wf_guest *g)
 {
 	bool so, news = false;
 
 	wf_door_enter_owner(&x->at->door);
-	so = told_locked(l, x, c, like, &news);
+	so = told_locked(l, x, w, where, g, &news);
 	wf_door_leave_owner(&x->at->door);
 	if (wf_unlikely(news))
 		wf_trunks_by(atomic_load_explicit(&l->trunk->wake, memory_order_relaxed));
 	return wf_likely(so);
 }
 
-/* [reader] Are its frames as those of the last one, but for what differs each time? And is what was expected then expected now? */
-static inline bool like_last(const struct wf_line *l, const struct wf_expect *x, const struct came *c)
+/* [reader] Are the frames of the record at @p as those of the last one, but for what differs each time? And is what was expected then expected now? */
+static inline bool like_last(const struct wf_line *l, const struct wf_expect *x, const uint8_t *p)
 {
-	const unsigned char *frames = c->w.frames, *stream = frames + wf_body_stream(l->guess.step), *msg = stream + 16, *end = frames + WF_BODY_FRAMES;
+	const unsigned char *frames = p + WF_RECORD_HEAD, *stream = frames + wf_body_stream(l->guess.step), *msg = stream + 16, *end = frames + WF_BODY_FRAMES;
 	uint64_t other;
 
-	if (wf_unlikely(!l->guess.step || c->w.len != WF_BODY_FRAMES))
+	if (wf_unlikely(!l->guess.step))
 		return false;
-	other = (wf_get64(c->record) ^ ((uint64_t)l->guess.body << 32 | WF_BODY_FRAMES)) | wf_get16(c->record + 8) | (wf_get64(frames) ^ l->guess.ack) | (wf_get64(frames + 16) ^ l->guess.limit) |
+	other = (wf_get64(p) ^ ((uint64_t)l->guess.body << 32 | WF_BODY_FRAMES)) | wf_get16(p + 8) | (wf_get64(frames) ^ l->guess.ack) | (wf_get64(frames + 16) ^ l->guess.limit) |
 		(wf_get32(frames + 32) ^ l->guess.pad);
 	other |= (wf_get64(stream) ^ l->guess.stream) | (wf_get64(msg) ^ l->guess.msg[0]) | (wf_get64(msg + 8) ^ l->guess.msg[1]) | (wf_get64(msg + 16) ^ l->guess.msg[2]);
 	other |= wf_get64(end - 8) ^ l->guess.body;
@@ -131,14 +123,14 @@ static inline bool like_last(const struct wf_line *l, const struct wf_expect *x,
 	return wf_likely(!other && wf_get64(end - 16)) && wf_likely(wf_expect_meant(x, &l->guess.guest));
 }
 
-/* [reader] One that is right: the next may have such frames, too. */
-static void remember(struct wf_line *l, const struct came *c)
+/* [reader] @w was right, and says @g: the next may have such frames, too. */
+static void remember(struct wf_line *l, const struct wf_whole *w, const struct wf_guest *g)
 {
-	const unsigned char *frames = c->w.frames, *stream;
-	size_t step = wf_body_step(c->g.context);
+	const unsigned char *frames = w->frames, *stream;
+	size_t step = wf_body_step(g->context);
 
 	l->guess.step = 0;
-	if (c->w.len != WF_BODY_FRAMES || !wf_body_like(frames, step))
+	if (w->len != WF_BODY_FRAMES || !wf_body_like(frames, step))
 		return;
 	stream = frames + wf_body_stream(step);
 	l->guess.ack = wf_get64(frames);
@@ -147,34 +139,36 @@ static void remember(struct wf_line *l, const struct came *c)
 	l->guess.stream = wf_get64(stream);
 	for (int i = 0; i < 3; i++)
 		l->guess.msg[i] = wf_get64(stream + 16 + 8 * i);
-	l->guess.guest = c->g;
+	l->guess.guest = *g;
 	l->guess.step = (uint32_t)step;
 }
 
 /* [reader] Any other. False: nothing happened. */
-static __attribute__((noinline)) bool came_otherwise(struct wf_line *l, struct wf_expect *x, struct came *c)
+static __attribute__((noinline)) bool came_otherwise(struct wf_line *l, struct wf_expect *x, const uint8_t *p)
 {
-	const uint8_t *p = c->record;
+	struct wf_whole w = { .frames = p + WF_RECORD_HEAD, .len = l->guess.front - WF_RECORD_HEAD - 4, .body_len = l->guess.body, .body = x->data };
+	const unsigned char *where;
 	struct wf_brisk m;
+	struct wf_guest g;
 
-	if (wf_get32(p) != c->w.len || wf_get32(p + 4) != c->w.body_len || wf_get16(p + 8) || !(c->where = wf_remote_body_where(&c->w, &m)))
+	if (wf_get32(p) != w.len || wf_get32(p + 4) != w.body_len || wf_get16(p + 8) || !(where = wf_remote_body_where(&w, &m)))
 		return false;
-	c->g = (struct wf_guest){ .to = (wf_process_id >> 32) << 32 | m.to, .src = (weft_id)l->trunk->process << 32 | m.from, .tag = m.tag, .context = m.context, .payload = m.payload, .len = m.len,
-				  .index = m.index };
-	if (!wf_expect_meant(x, &c->g) || !wf_opener_holds(&l->open, p, c->w.len, c->w.body_len) || !told(l, x, c, false))
+	g = (struct wf_guest){ .to = (wf_process_id >> 32) << 32 | m.to, .src = (weft_id)l->trunk->process << 32 | m.from, .tag = m.tag, .context = m.context, .payload = m.payload, .len = m.len,
+			       .index = m.index };
+	if (!wf_expect_meant(x, &g) || !wf_opener_holds(&l->open, p, w.len, w.body_len) || !told(l, x, &w, where, &g))
 		return false;
-	remember(l, c);
+	remember(l, &w, &g);
 	return true;
 }
 
 /* [reader] The record whose frames are at @p and whose body is where it was expected: is it that message? Then it has come; else nothing happened. */
 static inline bool came(struct wf_line *l, struct wf_expect *x, const uint8_t *p)
 {
-	struct came c = { .record = p, .w = { .frames = p + WF_RECORD_HEAD, .len = l->guess.front - WF_RECORD_HEAD - 4, .body_len = l->guess.body, .body = x->data } };
+	struct wf_whole w = { .frames = p + WF_RECORD_HEAD, .len = WF_BODY_FRAMES, .body_len = l->guess.body, .body = x->data };
 
-	if (wf_likely(like_last(l, x, &c) && wf_opener_holds(&l->open, p, WF_BODY_FRAMES, c.w.body_len) && told(l, x, &c, true)))
+	if (wf_likely(like_last(l, x, p) && wf_opener_holds(&l->open, p, WF_BODY_FRAMES, w.body_len) && told(l, x, &w, NULL, &l->guess.guest)))
 		return true;
-	return came_otherwise(l, x, &c);
+	return came_otherwise(l, x, p);
 }
 
 WF_HOT int wf_line_came_ahead(void *cookie, void *bytes, size_t front, size_t got)
