@@ -5,11 +5,12 @@
  * waits no longer than that behind bulk, and a long line is still filled. A lane that goes down or is suspected gives its chunks back, and the
  * same spans are cut again. Of one send at most WF_CHUNKS_OUT chunks are under way: so the receiver's set of filled spans is bounded, too.
  *
- * Lead    While nothing else goes, the beginning of a send follows its announcement unasked, in the same record: if a receive is posted for it the line is busy while the GRANT
- *         is on its way. If none is the bytes are dropped, the GRANT does not say that it has them, and all is sent as if they had never been; after that some announcements go
+ * Lead    While nothing else goes, the beginning of a send follows its announcement unasked, the first chunk in the same record: if a receive is posted for it the line is busy while the
+ *         GRANT is on its way. If none is the bytes are dropped, the GRANT does not say that it has them, and all is sent as if they had never been; after that some announcements go
  *         without, twice as many each time. 64 KiB, and twice as much after each that was met, up to what a lane carries in a moment: what comes behind it on the lane waits as long,
  *         and where a lane is slower, or nothing is known of it yet, none is sent.
- *         It costs the receiver no memory, and so no credit. It is named by its send, as there is no token yet.
+ *         It costs the receiver no memory, and so no credit. It is named by its send, as there is no token yet. All of it goes by the lane of the announcement, on which the receiver
+ *         remembers whether the first chunk was met: if that lane breaks, or has no room, no more of it goes, and what is missing follows the GRANT.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,12 +19,11 @@
 #include "peer/stripe.h"
 
 #define CHUNK_LEAST (32u << 10)
-#define CHUNK_MOST (512u << 10)         /* of 1 MiB one half is opened while the other comes: encrypted, it takes longer in one piece */
 #define AHEAD_LEAST (64u << 10)
 #define AHEAD (2 * WEFT_MS)
 #define NO_MEMORY_WAIT (10 * WEFT_MS)
 #define LEAD_LEAST (64u << 10)
-#define LEAD_MOST CHUNK_MOST
+#define LEAD_MOST (1u << 20)            /* all of a send, or one chunk: behind that the GRANT has come */
 #define LEAD_MISSES 8u                  /* in a row, beyond which no more announcements go without: 255 */
 
 /* Is @lane one that chunks ride on? Head lanes stand in while no bulk lane does. */
@@ -86,7 +86,7 @@ static uint64_t lead_of(const struct wf_remote *r, const struct wf_rsend *s)
 	if (moment < LEAD_LEAST)
 		return 0;
 	n = n < moment ? n : moment;
-	return n < s->len ? n : s->len;
+	return s->len <= n ? s->len : n < r->conf.chunk ? n : r->conf.chunk;
 }
 
 /* Was the beginning of @s sent, and nothing else? */
@@ -106,7 +106,7 @@ int wf_bulk_grant(struct wf_remote *r, uint64_t number, uint64_t token, uint64_t
 	if (led && (!leads(s) || limit < s->limit))
 		return -EPROTO;
 	if (r->lead == s)
-		r->lead = NULL;
+		wf_bulk_lead_over(r);
 	if (wf_list_has(&s->ask))
 		wf_list_del(&s->ask);
 	if (s->state == WF_S_OFFERED)
@@ -124,6 +124,12 @@ int wf_bulk_grant(struct wf_remote *r, uint64_t number, uint64_t token, uint64_t
 	s->limit = limit;
 	wf_bulk_add(r, s);
 	return 0;
+}
+
+void wf_bulk_ended(struct wf_remote *r, const struct wf_rsend *s, int err)
+{
+	if (leads(s) && !err)
+		lead_told(r, true);             /* its GRANT is still on its way: nobody waits for that */
 }
 
 static uint64_t ahead(const struct wf_lane *lane)
@@ -195,8 +201,10 @@ static bool memory_for(struct wf_remote *r, struct wf_lane *lane)
 /* @span of @s goes on @lane. */
 static void fly(struct wf_remote *r, struct wf_lane *lane, struct wf_rsend *s, struct wf_span span, struct wf_flying *ret_chunk)
 {
+	if (lane->chunk_sent == lane->chunk_acked)
+		lane->acked_at = r->now;
 	lane->chunk_sent += span.to - span.from;
-	*ret_chunk = (struct wf_flying){ s, span, lane->chunk_sent, lane->chunk_acked, r->now };
+	*ret_chunk = (struct wf_flying){ s, span, lane->chunk_sent, lane->chunk_acked, lane->acked_at, r->now };
 	lane->flying[(lane->fly_first + lane->fly_count++) % WF_FLYING] = *ret_chunk;
 }
 
@@ -210,27 +218,45 @@ void wf_bulk_may_lead(struct wf_remote *r, struct wf_rsend *s)
 		r->lead = s;
 }
 
-bool wf_bulk_lead(struct wf_remote *r, struct wf_lane *lane, struct wf_flying *ret_chunk)
+/* Its announcement is on @lane, which may have room for what goes unasked: it begins. */
+static bool lead_begin(struct wf_remote *r, struct wf_lane *lane, struct wf_rsend *s)
 {
-	struct wf_rsend *s = r->lead;
-	const struct wf_out *out = s ? r->out[wf_stream_of(s)] : NULL;
-	struct wf_span span = { 0, 0 };
-	uint64_t flying, n;
+	uint64_t n = lead_of(r, s);
 
-	if (!s || out->lane != lane || out->waits || out->rt.sent < s->end)
-		return false;
-	r->lead = NULL;
-	flying = lane->chunk_sent - lane->chunk_acked;
-	n = lead_of(r, s);
-	if (!n || (flying && flying + n > ahead(lane)) || lane->fly_count == WF_FLYING || !memory_for(r, lane) || !bulk_of(r, s))
+	if (!n || !memory_for(r, lane) || !bulk_of(r, s))
 		return false;
 	s->state = WF_S_INVITED;
 	s->token = 0;
 	s->limit = n;
-	cut(s, n, &span);
 	wf_list_add(&r->leading, &s->node);
-	fly(r, lane, s, span, ret_chunk);
+	r->lead_on = lane;
 	r->counted_led++;
+	return true;
+}
+
+/* Is there room on @lane for the next chunk of @n bytes that go unasked? */
+static bool lead_fits(const struct wf_remote *r, const struct wf_lane *lane, uint64_t n)
+{
+	uint64_t flying = lane->chunk_sent - lane->chunk_acked;
+
+	return lane->fly_count < WF_FLYING && (!flying || flying + (n < r->conf.chunk ? n : r->conf.chunk) <= ahead(lane));
+}
+
+bool wf_bulk_lead(struct wf_remote *r, struct wf_lane *lane, struct wf_flying *ret_chunk)
+{
+	struct wf_rsend *s = r->lead;
+	const struct wf_out *out = s ? r->out[wf_stream_of(s)] : NULL;
+	struct wf_span span;
+
+	if (!s || (r->lead_on ? r->lead_on != lane : out->lane != lane || out->waits || out->rt.sent < s->end))
+		return false;
+	if (!lead_fits(r, lane, r->lead_on ? s->limit - s->bulk->cut : lead_of(r, s)) || (!r->lead_on && !lead_begin(r, lane, s)) || s->bulk->nagain || !cut(s, r->conf.chunk, &span)) {
+		wf_bulk_lead_over(r);
+		return false;
+	}
+	fly(r, lane, s, span, ret_chunk);
+	if (s->bulk->cut == s->limit)
+		wf_bulk_lead_over(r);
 	return true;
 }
 
@@ -241,7 +267,7 @@ bool wf_bulk_cut(struct wf_remote *r, struct wf_lane *lane, struct wf_flying *re
 
 	if (wf_list_empty(&r->granted) || !carries(r, lane) || lane->fly_count == WF_FLYING || !memory_for(r, lane))
 		return false;
-	most = most < CHUNK_LEAST ? CHUNK_LEAST : most > CHUNK_MOST ? CHUNK_MOST : most;
+	most = most < CHUNK_LEAST ? CHUNK_LEAST : most > r->conf.chunk ? r->conf.chunk : most;
 	if ((out && out + most > ahead(lane)) || !first_to_finish(r, lane, most))
 		return false;
 	for (struct wf_node *l = r->granted.next; l != &r->granted; l = l->next) {
@@ -261,14 +287,15 @@ bool wf_bulk_cut(struct wf_remote *r, struct wf_lane *lane, struct wf_flying *re
 	return false;
 }
 
+/* @f is there. What was acknowledged since it left came since the last before that was: several that left one behind the other and are told of at once make no lane faster than it is. */
 static void measure(struct wf_lane *lane, const struct wf_flying *f, weft_time now)
 {
-	weft_time t = now - f->at;
+	weft_time t = now - f->at, since = now - f->acked_at;
 	uint64_t rate;
 
-	if (t <= 0)
+	if (t <= 0 || since <= 0)
 		return;
-	rate = (uint64_t)((double)(lane->chunk_acked - f->acked) * 1e9 / (double)t);
+	rate = (uint64_t)((double)(lane->chunk_acked - f->acked) * 1e9 / (double)since);
 	lane->rate = rate > lane->rate ? rate : lane->rate - (lane->rate - rate) / 16;
 	if (!lane->rtt_least || t < lane->rtt_least)
 		lane->rtt_least = t;
@@ -288,6 +315,7 @@ int wf_bulk_acked(struct wf_remote *r, struct wf_lane *lane, uint64_t count, wef
 		lane->fly_first = (lane->fly_first + 1) % WF_FLYING;
 		lane->fly_count--;
 	}
+	lane->acked_at = r->now - waited;
 	wf_lane_moved(r, lane);
 	wf_bulk_kick(r);
 	return 0;
@@ -295,6 +323,8 @@ int wf_bulk_acked(struct wf_remote *r, struct wf_lane *lane, uint64_t count, wef
 
 void wf_bulk_again(struct wf_remote *r, struct wf_lane *lane)
 {
+	if (r->lead && r->lead_on == lane)
+		wf_bulk_lead_over(r);
 	for (uint32_t i = 0; i < lane->fly_count; i++) {
 		struct wf_flying *f = &lane->flying[(lane->fly_first + i) % WF_FLYING];
 

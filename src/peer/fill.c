@@ -162,7 +162,7 @@ int wf_remote_fill(struct wf_remote *r, struct wf_lane *lane, struct wf_fill *f,
 			room = (size_t)(put_lane(r, lane, f->room) - f->room);          /* theirs have come: told along with ours */
 		p = f->room + room;
 		wf_wire_head(p, WF_WIRE_CHUNK, leads ? WF_WIRE_LED : 0, 24);
-		wf_put32(p + 4, 0);
+		wf_put32(p + 4, leads ? (uint32_t)chunk.send->limit : 0);
 		wf_put64(p + 8, leads ? chunk.send->number : chunk.send->token);
 		wf_put64(p + 16, chunk.span.from);
 		room += 24;

@@ -35,7 +35,8 @@ struct wf_flying {
 	struct wf_rsend *send;          /* NULL: over meanwhile */
 	struct wf_span span;
 	uint64_t end;                   /* the lane's count behind it */
-	uint64_t acked;                 /* the lane's acknowledged count when it left */
+	uint64_t acked;                 /* the lane's acknowledged count when it left, */
+	weft_time acked_at;             /* ... and since when it was that */
 	weft_time at;
 };
 
@@ -105,7 +106,9 @@ int wf_out_resume(struct wf_remote *r, struct wf_out *out, uint64_t next);
 void wf_streams_place(struct wf_remote *r);
 void wf_control(struct wf_remote *r, uint8_t type, uint32_t a, uint64_t b);     /* a frame of 16 bytes on stream 0 */
 void wf_control_put(struct wf_remote *r, const unsigned char *frame, size_t len);
-void wf_control_later(struct wf_remote *r, uint8_t type, uint32_t a, uint64_t b, weft_time at);        /* it rides on a lane: as wf_control, with whatever leaves there next, or then */
+#define WF_CONTROL_HELD (WEFT_MS / 4)      /* as chunks are acknowledged at the latest: no further timer */
+bool wf_control_may_wait(const struct wf_remote *r);                                    /* the stream rides on a lane of its own */
+void wf_control_later(struct wf_remote *r, const unsigned char *frame, size_t len);     /* [it may wait] as wf_control_put, with whatever leaves there next, or WF_CONTROL_HELD from now */
 
 /* fill.c */
 /* All that @lane owes is in the record that leaves. */
@@ -213,8 +216,14 @@ int wf_credit_got(struct wf_remote *r, uint64_t limit);
 /* bulk.c */
 int wf_bulk_grant(struct wf_remote *r, uint64_t number, uint64_t token, uint64_t limit, bool led);      /* @led: its beginning has landed there, or is about to */
 uint64_t wf_bulk_moment(const struct wf_remote *r);                             /* bytes that the fastest lane carries in a moment */
+void wf_bulk_ended(struct wf_remote *r, const struct wf_rsend *s, int err);      /* it is about to be over, and was not granted */
 void wf_bulk_may_lead(struct wf_remote *r, struct wf_rsend *s);                 /* it was announced, as it is long */
-bool wf_bulk_lead(struct wf_remote *r, struct wf_lane *lane, struct wf_flying *ret_chunk);      /* as wf_bulk_cut: the beginning of r->lead, if that was announced on @lane */
+bool wf_bulk_lead(struct wf_remote *r, struct wf_lane *lane, struct wf_flying *ret_chunk);      /* as wf_bulk_cut: of the beginning of r->lead, if that was announced on @lane */
+static inline void wf_bulk_lead_over(struct wf_remote *r)                       /* no more of it goes unasked */
+{
+	r->lead = NULL;
+	r->lead_on = NULL;
+}
 bool wf_bulk_cut(struct wf_remote *r, struct wf_lane *lane, struct wf_flying *ret_chunk);
 static inline bool wf_bulk_wanted(const struct wf_remote *r)
 {

@@ -87,13 +87,15 @@ static void landed(struct wf_remote *r, struct wf_landing *l, int err)
 		r->dirty = true;
 }
 
-/* The beginning of what @l is for has come along with the announcement, and is about to be read: it goes there. */
-static bool lead_meets(struct wf_remote *r, struct wf_landing *l)
+/* The beginning of what @l is for has come along with the announcement, and is about to be read: it goes there, and what comes behind it on that lane. *@ret_all: that is all of it. */
+static bool lead_meets(struct wf_remote *r, struct wf_landing *l, bool *ret_all)
 {
 	for (struct wf_lane *o = r->lanes; o < r->lanes + WF_LANES; o++)
-		if (o->up && o->body.kind == WF_BODY_CHUNK && o->body.lead == l->send && o->body_len <= l->len) {
+		if (o->up && o->body.kind == WF_BODY_CHUNK && o->body.lead == l->send && o->body.lead_len <= l->len) {
 			o->body.lead = 0;
 			o->body.landing = l;
+			o->led = l->token;
+			*ret_all = o->body.lead_len == l->len;
 			return true;
 		}
 	return false;
@@ -102,6 +104,7 @@ static bool lead_meets(struct wf_remote *r, struct wf_landing *l)
 int wf_remote_take(struct wf_remote *r, uint64_t send, struct wf_landing *l)
 {
 	unsigned char frame[32];
+	bool led, all = false;
 	int rc;
 
 	if (r->err)
@@ -118,12 +121,16 @@ int wf_remote_take(struct wf_remote *r, uint64_t send, struct wf_landing *l)
 		landed(r, l, 0);
 		return 0;
 	}
-	wf_wire_head(frame, WF_WIRE_GRANT, lead_meets(r, l) ? WF_WIRE_LED : 0, sizeof(frame));
+	led = lead_meets(r, l, &all);
+	wf_wire_head(frame, WF_WIRE_GRANT, led ? WF_WIRE_LED : 0, sizeof(frame));
 	wf_put32(frame + 4, 0);
 	wf_put64(frame + 8, send);
 	wf_put64(frame + 16, l->token);
 	wf_put64(frame + 24, l->len);
-	wf_control_put(r, frame, sizeof(frame));
+	if (all && wf_control_may_wait(r))
+		wf_control_later(r, frame, sizeof(frame));      /* nobody waits for it unless a lane breaks */
+	else
+		wf_control_put(r, frame, sizeof(frame));
 	return 0;
 }
 

@@ -93,18 +93,21 @@ static int stream(struct wf_remote *r, struct wf_lane *lane, unsigned id, uint32
 	return 0;
 }
 
-/* @token: of its landing, or the number of its send, which it @leads. */
-static int chunk(struct wf_remote *r, struct wf_lane *lane, uint64_t token, uint64_t from, bool leads)
+/* @token: of its landing; or the number of its send, of which @lead bytes go unasked: then it is for whom the first of them was for. */
+static int chunk(struct wf_remote *r, struct wf_lane *lane, uint64_t token, uint64_t from, bool leads, uint32_t lead)
 {
-	struct wf_landing *l = leads ? NULL : wf_landing_find(r, token);
+	struct wf_landing *l = !leads ? wf_landing_find(r, token) : from ? wf_landing_find(r, lane->led) : NULL;
 
-	if (!lane->body_len || lane->at + 24 != lane->len || (leads && (from || !token)))
+	if (!lane->body_len || lane->at + 24 != lane->len || (leads ? !token || lead < lane->body_len || from > lead - lane->body_len : lead))
 		return -EPROTO;
+	if (leads && l && l->send != token)
+		l = NULL;
 	if (l && (from > l->len || lane->body_len > l->len - from))
 		return -EPROTO;
 	lane->body.from = from;
 	lane->body.doubled = false;
-	lane->body.lead = leads ? token : 0;
+	lane->body.lead = leads && !from ? token : 0;
+	lane->body.lead_len = lead;
 	lane->body.landing = l ? wf_landing_claim(r, l, from, from + lane->body_len) : NULL;
 	lane->body.kind = WF_BODY_CHUNK;
 	return 0;
@@ -146,7 +149,7 @@ static int lane_frame(struct wf_remote *r, struct wf_lane *lane, const unsigned 
 	case WF_WIRE_DONE:
 		return wf_send_done(r, value);
 	case WF_WIRE_CHUNK:
-		return p[1] <= WF_WIRE_LED ? chunk(r, lane, value, wf_get64(p + 16), p[1] & WF_WIRE_LED) : -EPROTO;
+		return p[1] <= WF_WIRE_LED ? chunk(r, lane, value, wf_get64(p + 16), p[1] & WF_WIRE_LED, epoch) : -EPROTO;
 	default:
 		return -EPROTO;
 	}

@@ -22,6 +22,8 @@ int wf_remote_init(struct wf_remote *r, const struct wf_remote_conf *conf, weft_
 		r->conf.eager = WF_EAGER;
 	if (!r->conf.moments)
 		r->conf.moments = WF_MOMENTS;
+	if (!r->conf.chunk)
+		r->conf.chunk = WF_CHUNK_MOST;
 	if (r->conf.eager > WF_WIRE_BODY_MOST)
 		r->conf.eager = WF_WIRE_BODY_MOST;
 	if (r->conf.eager_most > WF_WIRE_BODY_MOST)

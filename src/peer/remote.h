@@ -41,6 +41,7 @@
 #define WF_INLINE_MOST 4096u                                 /* payload copied into the stream */
 #define WF_EAGER (64u << 10)                            /* default of conf.eager */
 #define WF_MOMENTS 4000u                                /* default of conf.moments */
+#define WF_CHUNK_MOST (512u << 10)                           /* default of conf.chunk: of 1 MiB one half is opened while the other comes: encrypted, it takes longer in one piece */
 #define WF_CREDIT_FLOOR (64u << 10)                     /* credit both ends know of without a word */
 #define WF_COST 64u                                     /* what a message costs beside its bytes */
 #define WF_CHUNKS_OUT 16u                               /* chunks of one send under way */
@@ -95,7 +96,7 @@ enum wf_send_state {
 	WF_S_OFFERED,                   /* the same, and shown to the receiver */
 	WF_S_EAGER,                     /* in the stream: until acknowledged, and answered if SYNC */
 	WF_S_ANNOUNCED,                 /* until granted or refused */
-	WF_S_INVITED,                   /* the same, and chunks go already: to an invitation, or its first one, unasked */
+	WF_S_INVITED,                   /* the same, and chunks go already: to an invitation, or its first ones, unasked */
 	WF_S_GRANTED,                   /* chunks go, until answered */
 	WF_S_OVER,                      /* to be told when nothing writes from it */
 };
@@ -205,6 +206,7 @@ struct wf_remote_conf {
 	uint64_t eager;                 /* bytes that go unasked, credit permitting; 0: WF_EAGER */
 	uint64_t eager_most;            /* the same where a lane carries them in a moment; 0: no more */
 	uint32_t moments;               /* of a second; 0: WF_MOMENTS */
+	uint32_t chunk;                 /* bytes of one, at most; 0: WF_CHUNK_MOST */
 	uint32_t retain;                /* bytes a stream keeps, at most; a power of two, 0: WF_RETAIN_MOST */
 	uint64_t window;                /* bytes of messages the other end may send unasked; 0: WF_CREDIT_FLOOR */
 	weft_time deadline;             /* silence that ends the session; 0: 5 s */
@@ -233,6 +235,7 @@ struct wf_lane {
 	uint64_t chunk_sent, chunk_acked, chunk_got, chunk_told;
 	uint32_t chunks_untold;                 /* how many came since */
 	weft_time chunk_at;                     /* when the last of them had come */
+	weft_time acked_at;                     /* when the last that is was there; or, behind a pause, when the first left */
 	struct wf_flying *flying;               /* chunks not acknowledged: a ring of WF_FLYING, made on first use */
 	uint32_t fly_first, fly_count;
 	uint64_t rate;                          /* bytes a second, measured; 0: not yet */
@@ -244,12 +247,14 @@ struct wf_lane {
 	const unsigned char *bytes;
 	uint32_t len, at, body_len;
 	int stream;                             /* whose frames follow; -1: nobody's, -2: of an old epoch */
+	uint64_t led;                           /* token of the landing that the last beginning here was there for */
 	struct {
 		uint8_t kind, stream;
 		bool in, turned;                /* a thread writes into the landing; its rest is to be dropped */
 		bool doubled;                   /* CHUNK: another lane brought the same and dropped it */
 		struct wf_landing *landing;
-		uint64_t lead;                  /* CHUNK: of this send, which was not granted when it came; 0: it has a landing, or none will have it */
+		uint64_t lead;                  /* CHUNK: the first of this send, which was not granted when it came; 0: it has a landing, or none will have it */
+		uint32_t lead_len;              /* bytes that go unasked, with those */
 		uint64_t from, at;              /* in the landing; in the body */
 		uint32_t step;                  /* EAGER: bytes of the frame */
 	} body;
@@ -363,13 +368,15 @@ struct wf_remote {
 	uint32_t ndests, nclogs;
 	struct wf_bulk *bulk_free;
 	bool seek_refused;
-	struct wf_rsend *lead;                  /* its beginning is to go behind its announcement; NULL: nobody's */
+	struct wf_rsend *lead;                  /* its beginning, or the rest of that, is to go behind its announcement; NULL: nobody's */
+	const struct wf_lane *lead_on;          /* that has the first of it; NULL: none */
 	uint32_t lead_len;                      /* bytes of it, at most */
 	uint32_t lead_misses, lead_rest;        /* beginnings in a row that nobody was there for; announcements that go without one for that */
 	/* ends of theirs that wait for company: done.c */
 	uint64_t done;                          /* the send; 0: none */
 	weft_time done_at;                      /* when the last one was there; 0: a send has followed it */
-	uint32_t done_habit;                    /* in a row that were followed by one at once */
+	uint32_t done_run, done_len;            /* ends since we sent; the same before that */
+	uint32_t done_habit;                    /* runs of that length in a row that were followed by a send at once */
 	uint32_t done_misses, done_rest;        /* in a row that waited in vain; how many do not wait for that */
 	struct {                                /* the last frame of the plain stream, if it is of short messages by the brisk way: more may join it until it leaves */
 		uint64_t at, end;

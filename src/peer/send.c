@@ -293,7 +293,7 @@ static void leave(struct wf_remote *r, struct wf_rsend *s)
 	if (wf_list_has(&s->ask))
 		wf_list_del(&s->ask);
 	if (r->lead == s)
-		r->lead = NULL;
+		wf_bulk_lead_over(r);
 	switch (s->state) {
 	case WF_S_WAITS:
 		wf_list_del(&s->node);
@@ -376,8 +376,11 @@ int wf_send_ended(struct wf_remote *r, uint64_t number, int err)
 		else
 			wf_send_over(r, s, err);
 		return 0;
-	case WF_S_ANNOUNCED:
 	case WF_S_INVITED:
+		wf_bulk_ended(r, s, err);
+		wf_send_over(r, s, err);
+		return 0;
+	case WF_S_ANNOUNCED:
 	case WF_S_GRANTED:
 		wf_send_over(r, s, err);
 		return 0;

@@ -104,18 +104,22 @@ void wf_control(struct wf_remote *r, uint8_t type, uint32_t a, uint64_t b)
 	wf_control_put(r, frame, sizeof(frame));
 }
 
-void wf_control_later(struct wf_remote *r, uint8_t type, uint32_t a, uint64_t b, weft_time at)
+bool wf_control_may_wait(const struct wf_remote *r)
 {
-	unsigned char frame[16];
-	struct wf_out *out;
+	const struct wf_out *out = r->out[0];
 
-	wf_wire_put(frame, type, 0, a, b);
-	out = control_write(r, frame, sizeof(frame));
+	return out && out->lane && !out->waits && out->lane != r->slots[1].lane && !r->closing;
+}
+
+void wf_control_later(struct wf_remote *r, const unsigned char *frame, size_t len)
+{
+	struct wf_out *out = control_write(r, frame, len);
+
 	if (!out)
 		return;
-	append(r, out, sizeof(frame));
+	append(r, out, WF_WIRE_PAD(len));
 	out->lane->ready |= wf_bit(0);
-	wf_ack_by(r, out->lane, at);
+	wf_ack_by(r, out->lane, r->now + WF_CONTROL_HELD);
 }
 
 void wf_out_move(struct wf_remote *r, struct wf_out *out, struct wf_lane *lane)

@@ -76,7 +76,7 @@ enum {
 	WF_WIRE_HEAD = 8,               /* the last of them: u8 length, header of a foreign protocol, padded to 8 together */
 };
 
-#define WF_WIRE_LED 1                   /* CHUNK: the first of a send that is not granted yet, which it names instead of a token; GRANT: it has been there for it */
+#define WF_WIRE_LED 1                   /* CHUNK: of the beginning of a send that is not granted yet, which it names instead of a token; GRANT: it has been there for it */
 #define WF_WIRE_SKIPPABLE 128           /* types from here on may be skipped */
 #define WF_WIRE_SMALL 65536u            /* bytes of frames in one record, at most */
 #define WF_WIRE_BODY_MOST (1u << 20)    /* bytes of a body, at most */

@@ -159,7 +159,7 @@ struct sim_conf {
 	uint32_t procs, rails, mails;
 	weft_time deadline, span;       /* span: the program runs as long */
 	uint64_t eager, eager_most, window;
-	uint32_t cap, retain, moments;
+	uint32_t cap, retain, moments, chunk;
 	bool faults, pauses, deaths, cuts_off, closes, cancels, bursts, invites, answers, dull;   /* cuts_off: silence longer than the deadline; dull: most messages are as the last */
 	bool quiet;
 };

@@ -150,6 +150,47 @@ TEST(of_several_at_once_the_last_counts_and_a_short_answer_is_one)
 	rig_free(w);
 }
 
+/* @n, each sent when the one before has come, and when the last has come a short answer. */
+static void row(struct world *w, int n)
+{
+	struct post *here = upper_post(&w->proc[1], 1, -1, -1, 1 << 20);
+	struct mail *m[8];
+
+	MUST(n <= 8);
+	for (int i = 0; i < n; i++) {
+		struct post *there = rig_post(w);
+
+		m[i] = rig_send(w, LONG, 0);
+		run_until(w, &there->over);
+		CHECK(there->over && !there->err);
+	}
+	mail_send(&w->proc[2], 1, 1, 1, 8, 0, 0, 0);
+	rig_run(w, 100);
+	for (int i = 0; i < n; i++)
+		CHECK(m[i]->ended && !m[i]->err);
+	CHECK(here->over && !here->err);
+}
+
+TEST(of_several_one_behind_the_other_the_last_waits_if_the_last_rows_were_as_long)
+{
+	struct world *w = rig_new((struct sim_conf){ 0 });
+	uint64_t done = 0;
+
+	for (int n = 4; n >= 1; n--) {
+		row(w, n);
+		CHECK_EQ(receiver(w)->done_habit, 1);
+		row(w, n);
+		CHECK_EQ(receiver(w)->done_habit, 2);
+		CHECK_EQ(receiver(w)->counted_done, done);
+		for (int i = 0; i < 3; i++) {
+			row(w, n);
+			CHECK_EQ(receiver(w)->counted_done, ++done);
+			CHECK(!receiver(w)->done && !receiver(w)->done_misses);
+		}
+	}
+	rig_free(w);
+}
+
 /* Lanes break around the moment: the end is told in any case, and once (upper.c). */
 TEST(a_lane_that_breaks_loses_no_end)
 {

@@ -332,6 +332,68 @@ TEST(an_acknowledgement_that_waited_does_not_make_a_lane_slow)
 	CHECK_EQ(measured(250), 100);
 }
 
+static void acknowledge(struct wf_remote *r, struct wf_lane *lane, uint64_t count, weft_time now)
+{
+	struct wf_acts acts = { 0 };
+	unsigned char frame[16];
+
+	wf_wire_put(frame, WF_WIRE_CHUNKS, 0, 0, count);
+	MUST_OK(wf_remote_record(r, lane, frame, sizeof(frame), 0, now, &acts));
+}
+
+/* Two leave at once, 1 ms apart or not, and are acknowledged together when the second is there; behind a pause another one: each of them took 1 ms. */
+TEST(an_acknowledgement_of_several_chunks_does_not_make_a_lane_fast)
+{
+	for (weft_time apart = 0; apart <= WEFT_MS; apart += WEFT_MS) {
+		struct wf_rsend s = { .to = 1, .len = 64 << 10 }, other = { .to = 1, .len = 32 << 10 };
+		weft_time now = WEFT_S + 2 * WEFT_MS;
+		struct wf_lane *lane[3];
+		struct wf_remote r;
+		uint32_t waited;
+		uint64_t chunk;
+
+		alone(&r, lane);
+		granted(&r, lane, &s);
+		CHECK_EQ(acknowledges(&r, lane[2], WEFT_S, &waited), -1);
+		chunk = lane[2]->chunk_sent;
+		CHECK_EQ(acknowledges(&r, lane[2], WEFT_S + apart, &waited), -1);
+		MUST_EQ(lane[2]->chunk_sent, 2 * chunk);
+		acknowledge(&r, lane[2], 2 * chunk, now);
+		CHECK_EQ(lane[2]->rate, chunk * 1000);
+		granted(&r, lane, &other);
+		CHECK_EQ(acknowledges(&r, lane[2], now + WEFT_S, &waited), -1);
+		MUST_EQ(lane[2]->chunk_sent, 3 * chunk);
+		acknowledge(&r, lane[2], 3 * chunk, now + WEFT_S + WEFT_MS);
+		CHECK_EQ(lane[2]->rate, chunk * 1000);
+		wf_remote_gone(&r, -ECONNRESET, now + 2 * WEFT_S);
+		wf_remote_fini(&r);
+	}
+}
+
+/* One is always under way: each took 1 ms from the one before. */
+TEST(chunks_that_follow_one_another_are_measured_from_one_to_the_next)
+{
+	struct wf_rsend s = { .to = 1, .len = 320 << 10 };
+	struct wf_lane *lane[3];
+	struct wf_remote r;
+	uint32_t waited;
+	uint64_t chunk;
+
+	alone(&r, lane);
+	granted(&r, lane, &s);
+	CHECK_EQ(acknowledges(&r, lane[2], WEFT_S, &waited), -1);
+	chunk = lane[2]->chunk_sent;
+	for (uint64_t i = 1; i < 8; i++) {
+		weft_time now = WEFT_S + (weft_time)i * WEFT_MS;
+
+		CHECK_EQ(acknowledges(&r, lane[2], now - WEFT_MS / 2, &waited), -1);
+		acknowledge(&r, lane[2], i * chunk, now);
+		CHECK_EQ(lane[2]->rate, chunk * 1000);
+	}
+	wf_remote_gone(&r, -ECONNRESET, WEFT_S);
+	wf_remote_fini(&r);
+}
+
 /* ---- invitations ---- */
 
 static struct post *invited(struct world *w)

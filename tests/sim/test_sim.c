@@ -29,6 +29,7 @@ static struct sim_conf conf_of(uint64_t seed)
 		.eager = d >> 12 & 1 ? 64 << 10 : 16 << 10,
 		.eager_most = d >> 30 & 1 ? 256 << 10 : 0,
 		.moments = d >> 31 & 1 ? 20 : 0,                /* few lanes here carry much in less */
+		.chunk = d >> 34 & 1 ? 40 << 10 : 0,            /* many to a message */
 		.faults = (d >> 13 & 7) != 0,
 		.pauses = d >> 16 & 1,
 		.deaths = (d >> 17 & 3) == 0,

@@ -138,7 +138,7 @@ struct world *sim_new(const struct sim_conf *conf)
 			wf_list_init(&p->arrivals[port]);
 		}
 		for (uint32_t k = 1; k <= conf->procs; k++) {
-			struct wf_remote_conf c = { .me = 10 * i, .them = 10 * k, .rails = conf->rails, .cap = conf->cap, .eager = conf->eager, .eager_most = conf->eager_most, .moments = conf->moments,
+			struct wf_remote_conf c = { .me = 10 * i, .them = 10 * k, .rails = conf->rails, .cap = conf->cap, .eager = conf->eager, .eager_most = conf->eager_most, .moments = conf->moments, .chunk = conf->chunk,
 						    .window = conf->window, .retain = conf->retain, .deadline = conf->deadline,
 						    .seed = conf->seed, .ops = &upper_ops };
 
