@@ -48,7 +48,8 @@ for _net in NETWORKS:
         (f"weft/{_net}-send", "lat"): f"raw/{_net}", (f"weft/{_net}-block", "lat"): f"raw/{_net}-block",
         (f"weft/{_net}-send", "rate"): f"raw/{_net}-packed", (f"weft/{_net}-posted", "rate"): f"raw/{_net}-packed-again",
         (f"weft/{_net}-posted", "bw"): f"raw/{_net}", (f"weft/{_net}-secure", "bw"): f"raw/{_net}-clear",
-        (f"weft/{_net}-default", "lat"): f"raw/{_net}-block",
+        (f"weft/{_net}-default", "lat"): f"raw/{_net}-block", (f"raw/{_net}-epoll", "lat"): f"raw/{_net}-asleep",
+        **{(f"raw/{_net}-{what}", "lat"): f"raw/{_net}-plain" for what in ("head", "kept", "code")},
     })
 
 
@@ -321,6 +322,19 @@ def print_beside(s, names, say):
             say(f"info {title}, ns: {size:>9} " + " ".join(f"{number(x):>12}" for x in v) +
                 "   " + "  ".join(f"{number(x):>9}" for x in q))
 
+    def floor(net):
+        """What bare sockets take for what weft has to do: shares of what they take without."""
+        def beside(what, size):
+            own = s.get(f"raw/{net}-{what}", "lat", size)
+            r, _ = ratios(own, s.get(RAW_OF[f"raw/{net}-{what}", "lat"], "lat", size))
+            return statistics.median(r) if r else None
+        for size in (8, 16384, 65536):
+            if beside("head", size):
+                say(f"info {net}-floor, bare sockets with {size_text(size)}: with a head {beside('head', size):.2f}, and copies {beside('kept', size):.2f}, "
+                    f"or {number(median(f'raw/{net}-code', 'alone', 8))} ns of code {beside('code', size):.2f}")
+        if beside("epoll", 8):
+            say(f"info {net}-floor, bare sockets that sleep: in epoll {beside('epoll', 8):.2f}")
+
     if "sizes" in names:
         table("threads", "", ["raw/ring", "raw/one-copy", "weft/send", "raw/touch", "weft/buf"])
     if "proc-sizes" in names:
@@ -332,6 +346,8 @@ def print_beside(s, names, say):
             share(f"weft/{net}-default", "lat", 8, "ns")
         if f"{net}-rate-8" in names:
             share(f"weft/{net}-posted", "rate", 8, "thousand/s")
+        if f"{net}-floor" in names:
+            floor(net)
     if "over-1000" in names:
         share("weft/pairs-500-other", "lat", 8, "ns")
     if "park-8" in names:

@@ -205,24 +205,26 @@ struct tcp_pair {
 	struct procs p;
 	int side;
 	weft_id peer;
+	struct tcp_ends ends; /* of weft's own connections */
 	int fd; /* the raw socket */
 };
 
-/* Side 0 listens where weft's connection ends, side 1 connects from there. */
-static inline int tcp_connect(struct procs *p, struct tcp_ends *e)
+/* A raw socket. Side 0 listens where weft's connection ends, side 1 connects from there. */
+static inline int tcp_connect(struct tcp_pair *t)
 {
-	int on = 1, fd = socket(e->here.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0), taken = fd;
-	struct sockaddr *here = (struct sockaddr *)&e->here;
+	struct tcp_ends e = t->ends;
+	int on = 1, fd = socket(e.here.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0), taken = fd;
+	struct sockaddr *here = (struct sockaddr *)&e.here;
 
-	if (fd < 0 || bind(fd, here, e->len) || (p->rank == 0 && listen(fd, 1)) || getsockname(fd, here, &e->len))
+	if (fd < 0 || bind(fd, here, e.len) || (t->side == 0 && listen(fd, 1)) || getsockname(fd, here, &e.len))
 		die("raw TCP, a socket: %s", strerror(errno));
-	if (p->rank == 0) {
-		procs_send(p, 1, &e->here, sizeof(e->here));
+	if (t->side == 0) {
+		procs_send(&t->p, 1, &e.here, sizeof(e.here));
 		taken = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
 		close(fd);
 	} else {
-		procs_recv(p, 0, &e->there, sizeof(e->there));
-		if (connect(fd, (struct sockaddr *)&e->there, e->len))
+		procs_recv(&t->p, 0, &e.there, sizeof(e.there));
+		if (connect(fd, (struct sockaddr *)&e.there, e.len))
 			die("raw TCP, connect: %s", strerror(errno));
 	}
 	if (taken < 0 || setsockopt(taken, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)))
@@ -235,13 +237,12 @@ static inline struct tcp_pair tcp_start(void)
 {
 	struct tcp_pair t = { .p = procs_start(2) };
 	struct rail_bytes bytes;
-	struct tcp_ends ends;
 
 	t.side = t.p.rank;
 	procs_meet(&t.p);
-	if (!rail_look(-1, &bytes, &ends))
+	if (!rail_look(-1, &bytes, &t.ends))
 		die("weft has no TCP connection to the other process: bench/hosts starts this program");
-	t.fd = tcp_connect(&t.p, &ends);
+	t.fd = tcp_connect(&t);
 	t.peer = procs_peer(&t.p, !t.side);
 	return t;
 }
