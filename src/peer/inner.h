@@ -106,7 +106,7 @@ int wf_out_resume(struct wf_remote *r, struct wf_out *out, uint64_t next);
 void wf_streams_place(struct wf_remote *r);
 void wf_control(struct wf_remote *r, uint8_t type, uint32_t a, uint64_t b);     /* a frame of 16 bytes on stream 0 */
 void wf_control_put(struct wf_remote *r, const unsigned char *frame, size_t len);
-#define WF_CONTROL_HELD (WEFT_MS / 4)      /* as chunks are acknowledged at the latest: no further timer */
+#define WF_CONTROL_HELD (WEFT_MS / 4)                                                   /* as chunks are acknowledged at the latest: no further timer */
 bool wf_control_may_wait(const struct wf_remote *r);                                    /* the stream rides on a lane of its own */
 void wf_control_later(struct wf_remote *r, const unsigned char *frame, size_t len);     /* [it may wait] as wf_control_put, with whatever leaves there next, or WF_CONTROL_HELD from now */
 

@@ -304,24 +304,44 @@ TEST(an_acknowledgement_of_chunks_goes_along_with_a_chunk)
 	wf_remote_fini(&r);
 }
 
+/* The next chunk leaves by @lane. */
+static void leaves(struct wf_remote *r, struct wf_lane *lane, weft_time now)
+{
+	uint32_t waited;
+
+	CHECK_EQ(acknowledges(r, lane, now, &waited), -1);
+}
+
+/* The first chunk of @s has left: its length. */
+static uint64_t begun(struct wf_remote *r, struct wf_lane *lane[3], struct wf_rsend *s)
+{
+	alone(r, lane);
+	granted(r, lane, s);
+	leaves(r, lane[2], WEFT_S);
+	MUST(lane[2]->chunk_sent);
+	return lane[2]->chunk_sent;
+}
+
+/* Those up to @count are there, and the last was @later us before. */
+static void acknowledge(struct wf_remote *r, struct wf_lane *lane, uint64_t count, uint32_t later, weft_time now)
+{
+	struct wf_acts acts = { 0 };
+	unsigned char frame[16];
+
+	wf_wire_put(frame, WF_WIRE_CHUNKS, 0, later, count);
+	MUST_OK(wf_remote_record(r, lane, frame, sizeof(frame), 0, now, &acts));
+}
+
 /* A chunk took 1 ms, and was acknowledged @later, in us, which was told: what its lane is held to carry in 1 ms, in hundredths of that chunk. */
 static uint64_t measured(uint32_t later)
 {
 	struct wf_rsend s = { .to = 1, .len = 100000 };
-	unsigned char frame[16];
-	struct wf_acts acts = { 0 };
 	struct wf_lane *lane[3];
 	struct wf_remote r;
-	uint32_t waited;
-	uint64_t rate;
+	uint64_t chunk = begun(&r, lane, &s), rate;
 
-	alone(&r, lane);
-	granted(&r, lane, &s);
-	CHECK_EQ(acknowledges(&r, lane[2], WEFT_S, &waited), -1);       /* the chunk leaves */
-	MUST(lane[2]->chunk_sent);
-	wf_wire_put(frame, WF_WIRE_CHUNKS, 0, later, lane[2]->chunk_sent);
-	MUST_OK(wf_remote_record(&r, lane[2], frame, sizeof(frame), 0, WEFT_S + WEFT_MS + later * 1000, &acts));
-	rate = lane[2]->rate / 10 / lane[2]->chunk_sent;
+	acknowledge(&r, lane[2], chunk, later, WEFT_S + WEFT_MS + later * 1000);
+	rate = lane[2]->rate / 10 / chunk;
 	wf_remote_fini(&r);
 	return rate;
 }
@@ -332,16 +352,7 @@ TEST(an_acknowledgement_that_waited_does_not_make_a_lane_slow)
 	CHECK_EQ(measured(250), 100);
 }
 
-static void acknowledge(struct wf_remote *r, struct wf_lane *lane, uint64_t count, weft_time now)
-{
-	struct wf_acts acts = { 0 };
-	unsigned char frame[16];
-
-	wf_wire_put(frame, WF_WIRE_CHUNKS, 0, 0, count);
-	MUST_OK(wf_remote_record(r, lane, frame, sizeof(frame), 0, now, &acts));
-}
-
-/* Two leave at once, 1 ms apart or not, and are acknowledged together when the second is there; behind a pause another one: each of them took 1 ms. */
+/* Two leave, at once or 1 ms apart, and are acknowledged together when the second is there; behind a pause another one: each of them took 1 ms. */
 TEST(an_acknowledgement_of_several_chunks_does_not_make_a_lane_fast)
 {
 	for (weft_time apart = 0; apart <= WEFT_MS; apart += WEFT_MS) {
@@ -349,21 +360,16 @@ TEST(an_acknowledgement_of_several_chunks_does_not_make_a_lane_fast)
 		weft_time now = WEFT_S + 2 * WEFT_MS;
 		struct wf_lane *lane[3];
 		struct wf_remote r;
-		uint32_t waited;
-		uint64_t chunk;
+		uint64_t chunk = begun(&r, lane, &s);
 
-		alone(&r, lane);
-		granted(&r, lane, &s);
-		CHECK_EQ(acknowledges(&r, lane[2], WEFT_S, &waited), -1);
-		chunk = lane[2]->chunk_sent;
-		CHECK_EQ(acknowledges(&r, lane[2], WEFT_S + apart, &waited), -1);
+		leaves(&r, lane[2], WEFT_S + apart);
 		MUST_EQ(lane[2]->chunk_sent, 2 * chunk);
-		acknowledge(&r, lane[2], 2 * chunk, now);
+		acknowledge(&r, lane[2], 2 * chunk, 0, now);
 		CHECK_EQ(lane[2]->rate, chunk * 1000);
 		granted(&r, lane, &other);
-		CHECK_EQ(acknowledges(&r, lane[2], now + WEFT_S, &waited), -1);
+		leaves(&r, lane[2], now + WEFT_S);
 		MUST_EQ(lane[2]->chunk_sent, 3 * chunk);
-		acknowledge(&r, lane[2], 3 * chunk, now + WEFT_S + WEFT_MS);
+		acknowledge(&r, lane[2], 3 * chunk, 0, now + WEFT_S + WEFT_MS);
 		CHECK_EQ(lane[2]->rate, chunk * 1000);
 		wf_remote_gone(&r, -ECONNRESET, now + 2 * WEFT_S);
 		wf_remote_fini(&r);
@@ -376,18 +382,13 @@ TEST(chunks_that_follow_one_another_are_measured_from_one_to_the_next)
 	struct wf_rsend s = { .to = 1, .len = 320 << 10 };
 	struct wf_lane *lane[3];
 	struct wf_remote r;
-	uint32_t waited;
-	uint64_t chunk;
+	uint64_t chunk = begun(&r, lane, &s);
 
-	alone(&r, lane);
-	granted(&r, lane, &s);
-	CHECK_EQ(acknowledges(&r, lane[2], WEFT_S, &waited), -1);
-	chunk = lane[2]->chunk_sent;
 	for (uint64_t i = 1; i < 8; i++) {
 		weft_time now = WEFT_S + (weft_time)i * WEFT_MS;
 
-		CHECK_EQ(acknowledges(&r, lane[2], now - WEFT_MS / 2, &waited), -1);
-		acknowledge(&r, lane[2], i * chunk, now);
+		leaves(&r, lane[2], now - WEFT_MS / 2);
+		acknowledge(&r, lane[2], i * chunk, 0, now);
 		CHECK_EQ(lane[2]->rate, chunk * 1000);
 	}
 	wf_remote_gone(&r, -ECONNRESET, WEFT_S);
