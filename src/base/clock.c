@@ -25,6 +25,8 @@ weft_time wf_clock_look(void)
 	uint64_t at = wf_ticks();
 	weft_time now = wf_now(), time = now - s->first;
 
+	if (wf_ticks() - at > 2 * wf_ticks_us())
+		return now;             /* the two do not belong together: as if nobody had looked, so that the next one looks again */
 	if (!s->first || time < 0 || time > RATE_MOST || (time >= RATE_LEAST && !plausible(at - s->first_at, time))) {
 		s->rate = 0;
 		s->keeps = wf_ticks_us();
@@ -38,8 +40,6 @@ weft_time wf_clock_look(void)
 	}
 	s->at = at;
 	s->now = now;
-	if (wf_ticks() - at > 2 * wf_ticks_us())
-		s->at = at - s->keeps;          /* they do not belong together: the next one looks again */
 	return now;
 }
 
