@@ -200,13 +200,22 @@ int trace_leave(struct traced *t)
 enum trace_end trace_interrupt(struct traced *t)
 {
 	enum trace_end end;
+	int sig;
 
 	if (ptrace(PTRACE_INTERRUPT, t->pid, NULL, NULL) < 0)
 		return TRACE_GONE;
-	if (next_stop(t, &end) < 0)
+	sig = next_stop(t, &end);
+	if (sig < 0)
 		return end;
-	t->running = false;
 	look(t);
+	/* It ran into the mark meanwhile, and stops twice: for that, and for us. */
+	if (t->pc == t->mark + MARK_AFTER && (sig == SIGTRAP || MARK_AFTER > 0)) {
+		ptrace(PTRACE_CONT, t->pid, NULL, NULL);
+		if (next_stop(t, &end) < 0)
+			return end;
+		t->pc = t->mark;
+	}
+	t->running = false;
 	return t->pc == t->mark ? TRACE_MARK : TRACE_STEP;
 }
 
