@@ -301,6 +301,7 @@ TEST(an_acknowledgement_of_chunks_goes_along_with_a_chunk)
 	granted(&r, lane, &s);
 	CHECK_EQ(acknowledges(&r, lane[2], WEFT_S + 7000, &waited), 100);
 	CHECK_EQ(waited, 7);
+	wf_remote_gone(&r, -ECONNRESET, WEFT_S);
 	wf_remote_fini(&r);
 }
 
@@ -342,6 +343,7 @@ static uint64_t measured(uint32_t later)
 
 	acknowledge(&r, lane[2], chunk, later, WEFT_S + WEFT_MS + later * 1000);
 	rate = lane[2]->rate / 10 / chunk;
+	wf_remote_gone(&r, -ECONNRESET, WEFT_S);
 	wf_remote_fini(&r);
 	return rate;
 }
