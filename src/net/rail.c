@@ -11,23 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static _Thread_local char myself;       /* its address is this thread's name */
+_Thread_local char wf_rail_myself;
 
 /* Relaxed: only our own name matters, and that nobody else writes. */
 static bool am_inside(struct wf_rail *rail)
 {
-	return atomic_load_explicit(&rail->inside, memory_order_relaxed) == &myself;
-}
-
-static void entered(struct wf_rail *rail)
-{
-	atomic_store_explicit(&rail->inside, &myself, memory_order_relaxed);
-}
-
-static inline void leave(struct wf_rail *rail)
-{
-	atomic_store_explicit(&rail->inside, NULL, memory_order_relaxed);
-	wf_unlock(&rail->lock);
+	return atomic_load_explicit(&rail->inside, memory_order_relaxed) == &wf_rail_myself;
 }
 
 /* True: the lock was taken and must be left again. False: it is not needed, or this thread has it. */
@@ -36,7 +25,7 @@ static bool enter(struct wf_rail *rail)
 	if (!rail->serial || am_inside(rail))
 		return false;
 	wf_lock(&rail->lock);
-	entered(rail);
+	wf_rail_entered(rail);
 	return true;
 }
 
@@ -84,7 +73,7 @@ int wf_lane_open(struct wf_rail *rail, const struct weft_addr *to, int klass, vo
 	int r = rail->driver->slots.lane_open(rail->state, to, klass, cookie, ret_lane);
 
 	if (in)
-		leave(rail);
+		wf_rail_leave(rail);
 	return r;
 }
 
@@ -94,7 +83,7 @@ void wf_lane_close(struct wf_rail *rail, void *lane)
 
 	rail->driver->slots.lane_close(lane);
 	if (in)
-		leave(rail);
+		wf_rail_leave(rail);
 }
 
 void wf_lane_tune(struct wf_rail *rail, void *lane, int klass, size_t unsent)
@@ -104,7 +93,7 @@ void wf_lane_tune(struct wf_rail *rail, void *lane, int klass, size_t unsent)
 	if (rail->driver->slots.lane_tune)
 		rail->driver->slots.lane_tune(lane, klass, unsent);
 	if (in)
-		leave(rail);
+		wf_rail_leave(rail);
 }
 
 void wf_lane_need_drop(struct wf_rail *rail, void *lane)
@@ -113,7 +102,7 @@ void wf_lane_need_drop(struct wf_rail *rail, void *lane)
 
 	rail->driver->slots.need_drop(lane);
 	if (in)
-		leave(rail);
+		wf_rail_leave(rail);
 }
 
 ssize_t wf_lane_send_serial(struct wf_rail *rail, void *lane, const struct weft_out *out)
@@ -130,9 +119,9 @@ ssize_t wf_lane_send_serial(struct wf_rail *rail, void *lane, const struct weft_
 		}
 		wf_relax();
 	}
-	entered(rail);
+	wf_rail_entered(rail);
 	r = rail->driver->slots.send(lane, out);
-	leave(rail);
+	wf_rail_leave(rail);
 	return r;
 }
 
@@ -142,7 +131,7 @@ int wf_rail_provide(struct wf_rail *rail, struct weft_room *const *rooms, int n)
 	int r = rail->driver->slots.provide ? rail->driver->slots.provide(rail->state, rooms, n) : -EOPNOTSUPP;
 
 	if (in)
-		leave(rail);
+		wf_rail_leave(rail);
 	return r;
 }
 
@@ -153,36 +142,15 @@ int wf_rail_stat(struct wf_rail *rail, struct weft_rail_stat *ret_stat)
 	return rail->driver->slots.stat(rail->state, ret_stat);
 }
 
-WF_HOT int wf_rail_poll(struct wf_rail *rail, int budget, unsigned flags)
-{
-	bool missed = false;
-	int r;
-
-	if (!wf_trylock(&rail->lock))
-		return -EBUSY;
-	entered(rail);
-	if (rail->serial)
-		atomic_store(&rail->polling, true);
-	r = rail->driver->slots.poll(rail->state, budget, flags);
-	if (wf_unlikely(rail->serial)) {
-		atomic_store(&rail->polling, false);
-		missed = atomic_exchange(&rail->missed, false); /* M1 */
-	}
-	leave(rail);
-	if (wf_unlikely(missed))
-		rail->retry(rail->cookie);      /* not under the lock: it may want what a sender holds who waits for that */
-	return r;
-}
-
 int wf_rail_arm(struct wf_rail *rail)
 {
 	int r = 0;
 
 	if (!wf_trylock(&rail->lock))
 		return 1;
-	entered(rail);
+	wf_rail_entered(rail);
 	if (rail->driver->slots.arm)
 		r = rail->driver->slots.arm(rail->state);
-	leave(rail);
+	wf_rail_leave(rail);
 	return r;
 }

@@ -9,6 +9,7 @@
 #ifndef WF_NET_RAIL_H
 #define WF_NET_RAIL_H
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -45,8 +46,41 @@ ssize_t wf_lane_send_serial(struct wf_rail *rail, void *lane, const struct weft_
 int wf_rail_provide(struct wf_rail *rail, struct weft_room *const *rooms, int n);
 int wf_rail_stat(struct wf_rail *rail, struct weft_rail_stat *ret_stat);
 
+extern _Thread_local char wf_rail_myself WF_HERE;       /* its address is this thread's name */
+
+static inline void wf_rail_entered(struct wf_rail *rail)
+{
+	atomic_store_explicit(&rail->inside, &wf_rail_myself, memory_order_relaxed);
+}
+
+static inline void wf_rail_leave(struct wf_rail *rail)
+{
+	atomic_store_explicit(&rail->inside, NULL, memory_order_relaxed);
+	wf_unlock(&rail->lock);
+}
+
 /* As the slot. -EBUSY: another thread polls; it will see what there is. */
-int wf_rail_poll(struct wf_rail *rail, int budget, unsigned flags);
+static inline int wf_rail_poll(struct wf_rail *rail, int budget, unsigned flags)
+{
+	bool missed = false;
+	int r;
+
+	if (!wf_trylock(&rail->lock))
+		return -EBUSY;
+	wf_rail_entered(rail);
+	if (wf_unlikely(rail->serial))
+		atomic_store(&rail->polling, true);
+	r = rail->driver->slots.poll(rail->state, budget, flags);
+	if (wf_unlikely(rail->serial)) {
+		atomic_store(&rail->polling, false);
+		missed = atomic_exchange(&rail->missed, false);         /* M1 */
+	}
+	wf_rail_leave(rail);
+	if (wf_unlikely(missed))
+		rail->retry(rail->cookie);      /* not under the lock: it may want what a sender holds who waits for that */
+	return r;
+}
+
 int wf_rail_arm(struct wf_rail *rail);                  /* as the slot; 1 where another thread polls */
 
 /* As the slot. */

@@ -218,15 +218,28 @@ static inline bool wf_brief_may(const struct wf_remote *r, const struct wf_lane 
 	return wf_likely(!r->err && !lane->bytes && !lane->suspect);
 }
 
-/* One message, which lies at @at of stream @id, takes @step bytes there and costs @cost, and nothing else: as by wf_remote_record_row. False: nothing happened. */
-static inline bool wf_brief_one(struct wf_remote *r, struct wf_lane *lane, uint32_t id, uint32_t epoch, uint64_t at, uint64_t step, uint64_t cost, weft_time now)
+/* May messages of stream @id, of @epoch, be read from @lane one by one, and be told of later, as a struct wf_brief_row? Then the next one lies at @ret_at, and all of them together may cost @ret_left. */
+static inline bool wf_brief_begins(const struct wf_remote *r, const struct wf_lane *lane, uint32_t id, uint32_t epoch, uint64_t *ret_at, uint64_t *ret_left)
 {
-	struct wf_brief b = { .in = &r->in[id], .id = id, .step = step, .cost = cost };
+	const struct wf_in *in = &r->in[id];
 
-	if (wf_unlikely(!wf_brief_may(r, lane) || b.in->lane != lane || b.in->begun || b.in->epoch != epoch || b.in->next != at || cost > r->promised - r->arrived))
+	if (!wf_brief_may(r, lane) || in->lane != lane || in->begun || in->epoch != epoch)
 		return false;
-	wf_brief_done(r, lane, &b, 0, now);
+	*ret_at = in->next;
+	*ret_left = r->promised - r->arrived;
 	return true;
+}
+
+/* @n of them have come, the last one about now: as by wf_remote_record_row for each. The session may be over meanwhile; then they came before that. */
+static inline void wf_brief_told(struct wf_remote *r, const struct wf_brief_row *row, uint32_t n, weft_time now)
+{
+	struct wf_brief b = { .in = &r->in[row->id], .id = row->id, .step = n * row->step, .cost = n * row->cost };
+
+	if (wf_unlikely(r->err))
+		return;
+	if (wf_unlikely(row->lane->suspect))
+		wf_lane_speaks(r, row->lane, now);
+	wf_brief_done(r, row->lane, &b, 0, now);
 }
 
 #endif

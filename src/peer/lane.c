@@ -86,6 +86,14 @@ void wf_lane_home(struct wf_remote *r, struct wf_lane *lane)
 	r->dirty = true;
 }
 
+void wf_lane_speaks(struct wf_remote *r, struct wf_lane *lane, weft_time now)
+{
+	r->now = now;
+	lane->suspect = false;
+	wf_lane_moved(r, lane);
+	wf_lane_home(r, lane);
+}
+
 /* ---- up and down ---- */
 
 /* Does @lane stay beside one of the same slot, generation @gen, begun here if @mine? */

@@ -366,11 +366,8 @@ int wf_remote_record(struct wf_remote *r, struct wf_lane *lane, const void *byte
 		lane->body.landing = NULL;
 		lane->body.lead = 0;
 	}
-	if (lane->suspect) {
-		lane->suspect = false;
-		wf_lane_moved(r, lane);
-		wf_lane_home(r, lane);
-	}
+	if (lane->suspect)
+		wf_lane_speaks(r, lane, now);
 	while (!rc && lane->at < lane->len && (!r->err || r->bye_in)) {
 		if (acts->n + most_acts(lane) > WF_ACTS)
 			return 1;

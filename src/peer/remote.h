@@ -492,6 +492,14 @@ void wf_remote_window(struct wf_remote *r, uint64_t bytes);             /* anoth
 void wf_remote_clog(struct wf_remote *r, uint32_t to, uint64_t context, bool on);       /* one port keeps too much of the window; no longer */
 void wf_remote_care(struct wf_remote *r, int more);                     /* operations that wait for this process: +1, -1 */
 
+/* Short messages that were read from @lane and are all alike, of which nothing was told yet: who reads them takes them one by one, as long as each lies behind the one before and all of them do not
+ * cost more than is left (brief.h: wf_brief_begins), and tells of them together, before anything that was read behind them is told (wf_brief_told). */
+struct wf_brief_row {
+	struct wf_lane *lane;
+	uint32_t id;                    /* of the stream */
+	uint64_t step, cost;            /* of each */
+};
+
 /* ---- ids ---- */
 
 void wf_remote_watch(struct wf_remote *r, uint32_t id);                 /* its end, there, is to be told: GONE */

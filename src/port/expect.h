@@ -22,6 +22,7 @@ struct wf_expect {
 	bool came;                      /* it is in data, and st says what */
 	bool post;                      /* a large one has begun to come: it is to be posted */
 	bool looked;                    /* once, and nothing was there */
+	uint64_t meant;                 /* 0, or the name of what it was found to expect: who reads sees to that before it comes */
 	size_t lent;                    /* so many bytes of data may be written to by who reads, and are kept elsewhere */
 };
 

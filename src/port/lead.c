@@ -19,12 +19,11 @@
 
 #define TICK_LEAST (WEFT_MS / 8)
 #define TICK_MOST WEFT_MS
-#define ABROAD 64
 #define MISSES 8u                       /* errands in a row that were in vain, beyond which no more are not given: 255 */
 
 static struct wf_lock leading;                          /* only tried */
-static _Atomic(struct wf_parker *) leader;              /* asleep on the rails */
-static _Atomic bool attended;                           /* somebody has looked since the listener did */
+_Atomic(struct wf_parker *) wf_leader;
+_Atomic bool wf_lead_attended;
 static _Atomic bool errand;                             /* the listener is to do what is due, whoever looks at the rails */
 static _Atomic int listener_core = -1;                  /* a hint: where it went to sleep */
 static _Atomic uint32_t spared;                         /* a hint: how many errands it is not given, as the last were in vain */
@@ -39,7 +38,7 @@ static bool watches;                                    /* the listener's: nobod
 static int64_t tick = TICK_LEAST;                       /* the listener's: until it comes by again */
 static _Atomic weft_time leader_due, listener_due;      /* when who sleeps on the rails looks again by itself; 0: nobody does */
 
-static void ring(void)
+void wf_lead_ring(void)
 {
 	uint64_t one = 1;
 
@@ -94,7 +93,7 @@ int wf_lead_init(int set)
 	}
 	alarm_at = 0;
 	lies_in = set >= 0 && epoll_ctl(set, EPOLL_CTL_ADD, lead_fd, &ev) == 0 && epoll_ctl(set, EPOLL_CTL_ADD, alarm_fd, &ev) == 0;
-	wf_park_ring = ring;
+	wf_park_ring = wf_lead_ring;
 	return 0;
 }
 
@@ -107,36 +106,20 @@ void wf_lead_fini(void)
 	lead_fd = alarm_fd = -1;
 }
 
-/* One look at the lane that spoke last, and at the others now and then. As poll of route.h. */
-WF_HOT static int glance(void)
+/* Nobody has looked for a while. */
+void wf_lead_attend(void)
 {
-	bool spins = !atomic_load_explicit(&leader, memory_order_relaxed);
-	int n = wf_hosts->poll(spins);
-
-	if (n > 0)
-		wf_self.abroad = ABROAD;
-	/* Who leads said so before it took the rail's lock to arm. If that was before our look took it we see it here; if behind it, it has put back what we took out. */
-	if (wf_likely(spins) && wf_unlikely(atomic_load_explicit(&leader, memory_order_relaxed) != NULL))
-		ring();
-	return n;
-}
-
-WF_HOT int wf_lead_look(void)
-{
-	if (wf_unlikely(!atomic_load_explicit(&attended, memory_order_relaxed))) {
-		atomic_store_explicit(&attended, true, memory_order_relaxed);
-		wf_fence_slow();                                        /* F1 with wf_lead_watch */
-		if (atomic_load_explicit(&dozing, memory_order_relaxed))
-			wf_listener_wake();             /* it is to come by again, for when we stop looking */
-	}
-	return glance();
+	atomic_store_explicit(&wf_lead_attended, true, memory_order_relaxed);
+	wf_fence_slow();                                        /* F1 with wf_lead_watch */
+	if (atomic_load_explicit(&dozing, memory_order_relaxed))
+		wf_listener_wake();             /* it is to come by again, for when we stop looking */
 }
 
 void wf_lead_hurry(weft_time when)
 {
 	wf_fence_slow();                                                /* F1 with plan */
 	if (atomic_load_explicit(&leader_due, memory_order_relaxed) > when)
-		ring();
+		wf_lead_ring();
 	if (atomic_load_explicit(&listener_due, memory_order_relaxed) > when)
 		wf_listener_wake();
 }
@@ -217,7 +200,7 @@ static bool sleep_on(struct wf_parker *p, weft_time until)
 static inline void resign(void)
 {
 	atomic_store_explicit(&leader_due, 0, memory_order_relaxed);
-	atomic_store_explicit(&leader, NULL, memory_order_relaxed);
+	atomic_store_explicit(&wf_leader, NULL, memory_order_relaxed);
 	wf_unlock(&leading);
 	wf_fence_slow();                                                /* F1 with wf_lead_listen */
 	/* Another sleeps and does not lead, or nobody looks from now on. */
@@ -247,8 +230,8 @@ WF_HOT int wf_lead_park(struct wf_parker *p, weft_time until, void (*cleanup)(vo
 
 	if (wf_likely(!wf_hosts) || !wf_trylock(&leading))
 		return wf_park(p, until, cleanup, arg);
-	atomic_store_explicit(&leader, p, memory_order_relaxed);
-	armed = wf_hosts->arm() == 0;                                   /* under the rail's lock: see glance */
+	atomic_store_explicit(&wf_leader, p, memory_order_relaxed);
+	armed = wf_hosts->arm() == 0;                                   /* under the rail's lock: see wf_lead_glance */
 	/* acq_rel: a waker's 0 stays. */
 	if (armed && atomic_compare_exchange_strong_explicit(&p->word, &asleep, 2, memory_order_acq_rel, memory_order_acquire)) {
 		pthread_cleanup_push(cancelled, &u);
@@ -257,7 +240,7 @@ WF_HOT int wf_lead_park(struct wf_parker *p, weft_time until, void (*cleanup)(vo
 	}
 	if (armed)
 		wf_park_end(p);
-	atomic_store_explicit(&attended, true, memory_order_relaxed);   /* by us, now */
+	atomic_store_explicit(&wf_lead_attended, true, memory_order_relaxed);   /* by us, now */
 	resign();
 	if (wf_unlikely(!armed)) {
 		/* Another is at the rails, in a long write perhaps, and wakes us if it reads what we wait for: there is nothing to be had by trying again at once. */
@@ -265,7 +248,7 @@ WF_HOT int wf_lead_park(struct wf_parker *p, weft_time until, void (*cleanup)(vo
 		wf_park(p, until < soon ? until : soon, cleanup, arg);
 	}
 	/* Mostly it is the lane that spoke last, and what we wait for: then all else can wait, and who sleeps next sees to what is due. Else whatever lane it was. */
-	if (!slept || glance() <= 0)
+	if (!slept || wf_lead_glance() <= 0)
 		wf_hosts->poll(false);
 	return wf_past(until) ? -ETIMEDOUT : 0;
 }
@@ -291,17 +274,17 @@ static void run_errand(void)
 
 int wf_lead_listen(void)
 {
-	struct wf_parker *p = atomic_load_explicit(&leader, memory_order_relaxed);
+	struct wf_parker *p = atomic_load_explicit(&wf_leader, memory_order_relaxed);
 	bool looked;
 	int n = 0;
 
 	atomic_store_explicit(&dozing, false, memory_order_relaxed);
 	atomic_store_explicit(&listener_due, 0, memory_order_relaxed);
 	if (p && atomic_load_explicit(&p->word, memory_order_relaxed) == 0)
-		ring();                 /* woken by another process */
+		wf_lead_ring();                 /* woken by another process */
 	if (wf_lead_sent_for())
 		run_errand();
-	looked = atomic_exchange_explicit(&attended, false, memory_order_relaxed);
+	looked = atomic_exchange_explicit(&wf_lead_attended, false, memory_order_relaxed);
 	watches = !looked && wf_trylock(&leading);
 	if (!looked && !watches) {
 		atomic_store_explicit(&dozing, true, memory_order_relaxed);
@@ -340,7 +323,7 @@ int wf_lead_watch(int64_t *patience)
 	wf_fence_slow();                                                /* F1 with wf_lead_look */
 	next = plan(&listener_due);
 	left = next == WEFT_FOREVER ? INT64_MAX : next - wf_now();
-	if (left < 0 || atomic_load_explicit(&attended, memory_order_relaxed) || wf_hosts->arm())
+	if (left < 0 || atomic_load_explicit(&wf_lead_attended, memory_order_relaxed) || wf_hosts->arm())
 		left = 0;
 	if (left < *patience)
 		*patience = left;

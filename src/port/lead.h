@@ -22,12 +22,42 @@
 
 #include "base/park.h"
 #include "port/route.h"
+#include "port/self.h"
 
 int wf_lead_init(int set);              /* [one thread] @set: an epoll set of the rails to sleep in; -1: none */
 void wf_lead_fini(void);
 
 void wf_lead_hurry(weft_time when);     /* [any] route.h's next() says @when now, or did: who sleeps on the rails for longer looks again */
-int wf_lead_look(void);                 /* [any, no lock] what has come by the rails: how many things happened */
+
+/* For wf_lead_look alone. */
+extern _Atomic(struct wf_parker *) wf_leader WF_HERE;   /* asleep on the rails */
+extern _Atomic bool wf_lead_attended WF_HERE;           /* somebody has looked since the listener did */
+void wf_lead_attend(void);
+void wf_lead_ring(void);
+
+#define WF_LEAD_ABROAD 64               /* waits that look at the rails first, behind a look there that found something */
+
+/* One look at the lane that spoke last, and at the others now and then. As poll of route.h. */
+static inline int wf_lead_glance(void)
+{
+	bool spins = !atomic_load_explicit(&wf_leader, memory_order_relaxed);
+	int n = wf_hosts->poll(spins);
+
+	if (n > 0)
+		wf_self.abroad = WF_LEAD_ABROAD;
+	/* Who leads said so before it took the rail's lock to arm. If that was before our look took it we see it here; if behind it, it has put back what we took out. */
+	if (wf_likely(spins) && wf_unlikely(atomic_load_explicit(&wf_leader, memory_order_relaxed) != NULL))
+		wf_lead_ring();
+	return n;
+}
+
+/* [any, no lock] What has come by the rails: how many things happened. */
+static inline int wf_lead_look(void)
+{
+	if (wf_unlikely(!atomic_load_explicit(&wf_lead_attended, memory_order_relaxed)))
+		wf_lead_attend();
+	return wf_lead_glance();
+}
 
 /* [any] route.h's turn() has work that takes a while, and who brought it may have another use for its time: the listener does it now, unless somebody who waits is first. */
 void wf_lead_errand(void);

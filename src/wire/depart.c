@@ -17,6 +17,7 @@
 #include "port/listener.h"
 #include "wire/depart.h"
 #include "wire/hot.h"
+#include "wire/line_again.h"
 
 #define LEFT_LEAST (32u << 10)          /* bytes whose encryption takes 10 us and more */
 
@@ -176,6 +177,26 @@ static inline struct wf_brisk brisk_of(const struct weft_port *from, weft_id to,
 				  .context = atomic_load_explicit(&from->context, memory_order_relaxed), .payload = data, .len = len };
 }
 
+/* [trunk.lock] @b leaves as the last one did, without the lock. False: nothing happened, it is still held. */
+static inline __attribute__((always_inline)) bool again(struct wf_trunk *t, struct wf_brisk b)
+{
+	uint64_t ticks = wf_ticks();
+	weft_time now = wf_now_at(ticks);
+	struct wf_line *l;
+	bool news;
+
+	wf_trunk_late_locked(t, now);
+	l = wf_trunk_again_locked(t, &b, ticks, now);
+	if (wf_unlikely(!l))
+		return false;
+	news = wf_trunk_news_locked(t);
+	wf_unlock(&t->lock);
+	wf_line_again_sent(l);
+	wf_trunk_let_go(t, l, news);
+	atomic_store_explicit(&t->sent, wf_ticks(), memory_order_relaxed);
+	return true;
+}
+
 WF_HOT bool wf_depart_brisk(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len)
 {
 	struct wf_trunk *t = wf_trunk_at((uint32_t)(to >> 32));
@@ -195,6 +216,8 @@ WF_HOT bool wf_depart_brisk(struct weft_port *from, weft_id to, uint64_t tag, co
 		wf_unlock(&t->lock);
 		return true;
 	}
+	if (wf_likely(again(t, brisk_of(from, to, tag, data, len))))
+		return true;
 	b = brisk_of(from, to, tag, data, len);
 	sent = brisk_locked(t, &b, &g);
 	wf_unlock(&t->lock);

@@ -5,6 +5,7 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/shield.h"
+#include "peer/brief.h"
 #include "wire/trunk.h"
 
 #define WF_ROW 4u                       /* short sends one upon the other: more are likely */
@@ -44,6 +45,17 @@ static inline bool wf_trunk_holds(struct wf_trunk *t, size_t len, uint64_t now)
 	return true;
 }
 
+/* [trunk.lock] Of the short messages that were read meanwhile the remote is told. */
+static inline void wf_trunk_late_locked(struct wf_trunk *t, weft_time now)
+{
+	uint32_t n = wf_acquire32(&t->late.came) - atomic_load_explicit(&t->late.told, memory_order_relaxed);     /* J1; relaxed: written under the lock */
+
+	if (wf_likely(!n))
+		return;
+	atomic_store_explicit(&t->late.told, atomic_load_explicit(&t->late.told, memory_order_relaxed) + n, memory_order_relaxed);
+	wf_brief_told(&t->remote, &t->late.row, n, now);
+}
+
 /* [trunk.lock] @l is ours to write to. */
 static inline struct wf_line *wf_trunk_taken_locked(struct wf_trunk *t, struct wf_line *l, uint64_t ticks, bool *ret_news)
 {
@@ -67,8 +79,10 @@ static inline struct wf_line *wf_trunk_plain_locked(const struct wf_trunk *t, we
 static inline struct wf_line *wf_trunk_brisk_locked(struct wf_trunk *t, const struct wf_brisk *b, uint64_t ticks, bool *ret_news)
 {
 	weft_time now = wf_now_at(ticks);
-	struct wf_line *l = wf_trunk_plain_locked(t, now);
+	struct wf_line *l;
 
+	wf_trunk_late_locked(t, now);
+	l = wf_trunk_plain_locked(t, now);
 	return wf_likely(l != NULL) && wf_line_brisk_locked(l, b, now) ? wf_trunk_taken_locked(t, l, ticks, ret_news) : NULL;
 }
 
@@ -76,8 +90,10 @@ static inline struct wf_line *wf_trunk_brisk_locked(struct wf_trunk *t, const st
 static inline struct wf_line *wf_trunk_body_locked(struct wf_trunk *t, struct wf_rsend *s, uint64_t ticks, bool *ret_news)
 {
 	weft_time now = wf_now_at(ticks);
-	struct wf_line *l = wf_trunk_plain_locked(t, now);
+	struct wf_line *l;
 
+	wf_trunk_late_locked(t, now);
+	l = wf_trunk_plain_locked(t, now);
 	return wf_likely(l != NULL) && wf_line_body_locked(l, s, now) ? wf_trunk_taken_locked(t, l, ticks, ret_news) : NULL;
 }
 

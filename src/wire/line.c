@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "wire/hot.h"
 #include "wire/line.h"
 
 #define STRANGERS 1024u                         /* handshakes begun by others, at a time */
@@ -84,6 +85,7 @@ static void bury(struct wf_line *l)
 		wf_line_body_came(l, 0);
 	if (t) {
 		wf_lock(&t->lock);
+		wf_trunk_late_locked(t, wf_now());
 		if (was_up)
 			wf_remote_lane_down(&t->remote, l->of, wf_now());
 		else if (l->mine)
@@ -106,10 +108,13 @@ static bool alone(struct wf_line *l)
 		for (unsigned i = 0; i < WF_LANES; i++)
 			if (t->lines[i] == l)
 				t->lines[i] = NULL;
+		if (t->again == l)
+			t->again = NULL;
 		wf_unlock(&t->lock);
 	}
 	wf_lock(&lines_lock);
-	nobody = !atomic_load_explicit(&l->users, memory_order_acquire);
+	/* In this order: who writes and is not among the users yet joins them before he lets go of it. */
+	nobody = !atomic_load_explicit(&l->writing.held, memory_order_acquire) && !atomic_load_explicit(&l->users, memory_order_acquire);
 	if (nobody)
 		wf_list_del(&l->all);           /* nor by wf_lines_retry */
 	wf_unlock(&lines_lock);

@@ -51,6 +51,8 @@ WF_HOT size_t wf_line_ahead(void *cookie, struct iovec *ret_piece)
 	const struct wf_line *l = cookie;
 	struct wf_expect *x = wf_self.expects;
 
+	if (x && wf_unlikely(x->meant != l->like.name) && l->like.len && wf_expect_meant(x, &l->like.guest))
+		x->meant = l->like.name;
 	if (wf_likely(!l->guess.sure || !x || l->stage != WF_LINE_RECORDS) || !wf_expect_lends(x, l->guess.body))
 		return 0;
 	*ret_piece = (struct iovec){ x->data, l->guess.body };
@@ -98,6 +100,8 @@ static inline __attribute__((always_inline)) bool told(struct wf_line *l, struct
 {
 	bool so, news = false;
 
+	if (wf_unlikely(l->trunk->late.name))
+		wf_line_late_over(l->trunk);
 	wf_door_enter_owner(&x->at->door);
 	so = told_locked(l, x, w, where, g, &news);
 	wf_door_leave_owner(&x->at->door);

@@ -16,11 +16,13 @@
 
 #define LANDING_TIME (5 * WEFT_MS)
 
-/* Readers of several rails; who polls the only one is alone. */
+/* Readers of several rails; who polls the only one is alone. What was read before is told before. */
 static inline void reading_lock(struct wf_trunk *t)
 {
 	if (wf_unlikely(t->remote.conf.rails > 1))
 		wf_lock(&t->reading);
+	else if (wf_unlikely(t->late.name))
+		wf_line_late_over(t);
 }
 
 static inline void reading_unlock(struct wf_trunk *t)

@@ -11,6 +11,7 @@
 #include "base/shield.h"
 #include "peer/brief_body.h"
 #include "wire/line.h"
+#include "wire/line_again.h"
 
 #define FLAT_ROOM (sizeof(((struct wf_line *)0)->flat) - WF_RECORD_HEAD - WF_AEAD_TAG)
 #define AGAIN_MOST 256u                         /* bytes of frames that are looked for in the next one */
@@ -208,7 +209,7 @@ void wf_line_write(struct wf_line *l)
 }
 
 /* [trunk.lock, writing] Not ours to write to after all. Who wanted to meanwhile has left a mark and gone: it is written to by who turns the trunk next, as our caller does. */
-static void leave_locked(struct wf_line *l)
+void wf_line_leave_locked(struct wf_line *l)
 {
 	wf_unlock(&l->writing);
 	atomic_thread_fence(memory_order_seq_cst);      /* as in wf_line_write */
@@ -221,12 +222,11 @@ static inline bool line_idle_locked(struct wf_line *l)
 {
 	if (wf_unlikely(!wf_trylock(&l->writing)))
 		return false;
-	/* relaxed: that it is not down orders nothing */
-	if (wf_likely(!atomic_load_explicit(&l->down, memory_order_relaxed) && l->of && l->said_at == l->said_n && l->iov_at == l->iovs && !l->filled)) {
+	if (wf_likely(wf_line_idle_locked(l))) {
 		l->iovs = l->iov_at = 0;
 		return true;
 	}
-	leave_locked(l);
+	wf_line_leave_locked(l);
 	return false;
 }
 
@@ -242,21 +242,8 @@ bool wf_line_take_locked(struct wf_line *l, weft_time now)
 	l->filled = wf_remote_fill(&l->trunk->remote, l->of, &l->fill, now) == 1;
 	if (l->filled)
 		return true;
-	leave_locked(l);
+	wf_line_leave_locked(l);
 	return false;
-}
-
-/* [trunk.lock, writing] Is @b as the last one that lies flat? Then it takes its place. */
-static inline bool again_locked(struct wf_line *l, const struct wf_brisk *b, weft_time now)
-{
-	const struct wf_brisk *m = &l->again.msg;
-	uint64_t other = (m->tag ^ b->tag) | (m->context ^ b->context) | (m->to ^ b->to) | (m->from ^ b->from) | (m->index ^ b->index) | (m->len ^ b->len);
-
-	if (wf_unlikely(other || !l->again.frames) || !wf_brief_again(&l->trunk->remote, l->of, b, l->flat + WF_RECORD_HEAD, l->again.frames - 16, l->again.last_to, now))
-		return false;
-	l->flat_n = l->again.frames;
-	l->more = false;
-	return true;
 }
 
 /* [trunk.lock, writing] @b lies flat: the next may be alike. */
@@ -270,44 +257,47 @@ static void remember_locked(struct wf_line *l, const struct wf_brisk *b)
 	l->again.frames = (uint32_t)l->flat_n;
 	l->again.msg = *b;
 	l->again.last_to = wf_invite_at(&l->trunk->remote, b->to, b->context);
+	l->trunk->again = l;
 }
 
-WF_HOT bool wf_line_brisk_locked(struct wf_line *l, const struct wf_brisk *b, weft_time now)
+bool wf_line_brisk_locked(struct wf_line *l, const struct wf_brisk *b, weft_time now)
 {
 	if (wf_unlikely(!line_idle_locked(l)))
 		return false;
-	l->again.now = again_locked(l, b, now);
-	if (wf_likely(l->again.now))
-		return true;
 	l->flat_n = wf_remote_brisk_flat(&l->trunk->remote, l->of, b, l->flat + WF_RECORD_HEAD, FLAT_ROOM, now, &l->flat_heads, &l->more);
 	if (wf_likely(l->flat_n)) {
 		remember_locked(l, b);
 		return true;
 	}
-	leave_locked(l);
+	wf_line_leave_locked(l);
 	return false;
 }
 
-/* [writing] The record that lies flat, sealed where it lies and sent. 1: all of it, and there is no more; 0: write_locked goes on; or an error. */
-static inline __attribute__((always_inline)) int send_flat_locked(struct wf_line *l)
+/* [writing] Of the @n bytes that lie flat so many were sent, or it went wrong. 0: write_locked goes on; or the error. */
+static WF_SLOW int sent_some_locked(struct wf_line *l, long n, ssize_t sent)
 {
-	long n = wf_likely(l->again.now) ? wf_sealer_again(&l->seal, l->flat_n, 0, l->flat) : wf_sealer_flat(&l->seal, l->flat_n, l->flat_heads, l->flat);
+	l->iovs = 1;
+	l->iov_at = sent == n;
+	if (sent < 0)
+		return (int)sent;
+	l->iov[0] = (struct iovec){ l->flat + sent, (size_t)(n - sent) };
+	return 0;
+}
+
+/* [writing] The record that lies flat, sealed where it lies and sent. 1: all of it, and there is no more; 0: write_locked goes on; or an error. */
+static int send_flat_locked(struct wf_line *l)
+{
+	long n = wf_sealer_flat(&l->seal, l->flat_n, l->flat_heads, l->flat);
 	ssize_t sent;
 
 	l->flat_n = 0;
-	l->again.now = false;
 	if (wf_unlikely(n < 0))
 		return (int)n;
 	l->iov[0] = (struct iovec){ l->flat, (size_t)n };
 	sent = wf_lane_send(l->rail, l->lane, &(struct weft_out){ .piece = l->iov, .pieces = 1 });
 	if (wf_likely(sent == n && !l->more))
 		return 1;
-	l->iovs = 1;
-	if (sent < 0)
-		return (int)sent;
-	l->iov[0] = (struct iovec){ l->flat + sent, (size_t)(n - sent) };
-	l->iov_at = sent == n;
-	return 0;
+	return sent_some_locked(l, n, sent);
 }
 
 /* [writing] Ours no more: @r as of write_locked. */
@@ -325,7 +315,21 @@ WF_HOT static void write_over(struct wf_line *l, int r)
 	wf_unshield();
 }
 
-/* [trunk.lock, writing] As again_locked for one with a body. */
+WF_HOT void wf_line_again_over(struct wf_line *l, long n, ssize_t sent)
+{
+	int r = 1;
+
+	if (wf_unlikely(sent != n || n <= 0)) {
+		wf_shield();
+		r = n < 0 ? (int)n : sent_some_locked(l, n, sent);
+		if (r == 0)
+			r = write_locked(l);
+		wf_unshield();
+	}
+	write_over(l, r);
+}
+
+/* [trunk.lock, writing] As wf_line_again_locked for one with a body. */
 static inline bool body_again_locked(struct wf_line *l, struct wf_rsend *s, weft_time now)
 {
 	const struct wf_brisk *m = &l->again.msg;
@@ -360,7 +364,7 @@ WF_HOT bool wf_line_body_locked(struct wf_line *l, struct wf_rsend *s, weft_time
 		remember_body_locked(l, s);
 		return true;
 	}
-	leave_locked(l);
+	wf_line_leave_locked(l);
 	return false;
 }
 

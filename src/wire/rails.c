@@ -98,6 +98,7 @@ WF_HOT static int poll(bool spins)
 	if (shields)
 		wf_shield();
 	wf_trunks_flush();
+	wf_line_late_look();
 	r = wf_rail_poll(rail, BUDGET, spins ? WEFT_POLL_SPIN : 0);
 	/* Unless something came that a waiting thread may want to have at once, or it will look again at once: then the rest can wait, if nobody has asked for it. */
 	if (wf_unlikely(!spins || r < 0 || wf_trunks_next() <= 0 || timers_turn(r > 0))) {
@@ -217,6 +218,7 @@ bool wf_wire_leave(weft_time until)
 			wf_nap(100000);
 	wf_hosts = NULL;
 	wf_roots.trunks = wf_roots.whereabouts = wf_roots.strangers = 0;
+	wf_line_late_forget();
 	wf_trunks_free();
 	wf_rail_close(rail);
 	rail = NULL;

@@ -70,6 +70,9 @@ struct wf_line {
 		uint32_t len;                   /* of it, in bytes; 0: there was none */
 		uint32_t frames;                /* of them its frames */
 		uint64_t stream, msg[3];        /* its frames but for the position in the stream, the context and the payload */
+		uint64_t at;                    /* where in the stream the next one lies */
+		uint64_t left;                  /* what more of them may cost before one of them is looked at as any other */
+		uint64_t name;                  /* of this one, and of no other: for who has seen that it is meant */
 		struct wf_guest guest;
 	} like;
 	bool due;                               /* what was read has left the trunk something to do */
@@ -92,7 +95,7 @@ struct wf_line {
 	struct {                                /* the last record in it, if it was one short message and nothing else: the next one may be as that, but for its payload */
 		uint32_t frames;                /* its bytes; 0: it was not */
 		bool now;                       /* it is, and to be sealed */
-		struct wf_brisk msg;
+		struct wf_brisk msg;            /* changed under trunk.lock, too */
 		uint64_t *last_to;              /* of the remote */
 	} again;
 	uint8_t said[WF_HS_FRAME_MAX];             /* handshake bytes that are not sent yet */
@@ -117,9 +120,16 @@ struct wf_trunk {
 	/* under lock */
 	struct wf_remote remote;
 	struct wf_line *lines[WF_LANES];        /* by the remote's lane */
+	struct wf_line *again;                  /* of them the one whose last record was a short message: line_again.h; NULL: none */
 	uint64_t owed;                          /* credit, when the budget has room again */
 	uint64_t costs;                         /* [reading, not lock] of messages just read, to be given back */
 	bool stirred;                           /* [reading, not lock] what was just read may have left the remote something to do */
+	struct {                                /* short messages that were read and delivered, and of which the remote is told later: line_like.c */
+		_Atomic uint32_t came;          /* [reader] how many; release (J1): with the row */
+		_Atomic uint32_t told;          /* of how many it was told */
+		struct wf_brief_row row;        /* what is the same of all of them */
+		uint64_t name;                  /* [reader] line.like.name of what they are like; 0: the next one is to be told at once */
+	} late;
 	uint32_t row;                           /* short sends that came one upon the other */
 	bool rows;                              /* the last row was a long one */
 	uint32_t held;                          /* bytes of them that were not written yet, to go with the next */
@@ -193,12 +203,17 @@ void wf_trunks_forget(void);                            /* [leaving] the table i
 /* line.c, line_shake.c, line_out.c */
 struct wf_line *wf_line_new(struct wf_rail *rail);      /* NULL: no memory */
 void wf_line_free(struct wf_line *l);
+void wf_line_late_over(struct wf_trunk *t);             /* [reader] what is read next is told at once, what came before it now */
+void wf_line_late_look(void);                           /* [polls, no lock] what came and was not told of yet is told now */
+void wf_line_late_forget(void);                         /* [leaving] */
 int wf_line_call(struct wf_line *l);                    /* its lane is up: begin the handshake */
 void wf_line_listen(struct wf_line *l);
 void wf_line_write(struct wf_line *l);                  /* [any] */
 bool wf_line_take_locked(struct wf_line *l, weft_time now);     /* [trunk.lock] nobody writes there: its next record is filled, and is for who calls to send: */
 bool wf_line_brisk_locked(struct wf_line *l, const struct wf_brisk *b, weft_time now);  /* [trunk.lock] the same with @b in it, if there is nothing else */
 bool wf_line_flat_taken(struct wf_line *l);             /* [no lock] by this, if that is easy */
+void wf_line_leave_locked(struct wf_line *l);           /* [trunk.lock, writing] not ours to write to after all */
+void wf_line_again_over(struct wf_line *l, long n, ssize_t sent);               /* [no lock] of the @n bytes of its record so many were sent; or what went wrong. Done with it */
 void wf_line_taken(struct wf_line *l);                  /* [no lock, shielded] else by this */
 bool wf_line_body_locked(struct wf_line *l, struct wf_rsend *s, weft_time now);         /* [trunk.lock] the same for @s with its body: */
 int wf_line_body_taken(struct wf_line *l, const void *body, size_t len);               /* [no lock] 1: both are written; 0: not all of them: wf_line_body_rest; <0: the line is over */

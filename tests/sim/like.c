@@ -3,6 +3,7 @@
  */
 #include "sim.h"
 
+#include "brief_one.h"
 #include "peer/brief_body.h"
 
 uint64_t like_sent[2], like_got[2];
@@ -104,7 +105,7 @@ bool like_read(struct end *e)
 	if (e->body_len)
 		so = wf_body_one(r, e->lane, e->rx, step_of(e->rx, e->small_len), e->body_len, e->p->w->now);
 	else
-		so = wf_brief_one(r, e->lane, e->rx[1], wf_get32(e->rx + 4), wf_get64(e->rx + 8), e->small_len - 16, wf_credit_cost(payload_len(e->rx)), e->p->w->now);
+		so = brief_one(r, e->lane, e->rx[1], wf_get32(e->rx + 4), wf_get64(e->rx + 8), e->small_len - 16, wf_credit_cost(payload_len(e->rx)), e->p->w->now);
 	like_got[e->body_len > 0] += so;
 	return so;
 }

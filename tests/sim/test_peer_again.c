@@ -1,8 +1,8 @@
-/* test_peer_again.c - a message like the last one (peer/brief.h: wf_brief_again, wf_brief_one) does what any does: the same bytes, the same state; or nothing. */
+/* test_peer_again.c - a message like the last one (peer/brief.h: wf_brief_again, wf_brief_told) does what any does: the same bytes, the same state; or nothing. */
 #include "brisk.h"
 
 #include "base/bytes.h"
-#include "peer/brief.h"
+#include "brief_one.h"
 
 enum { LONGEST = 208 };         /* bytes of a payload of which 256 are left beside the heads */
 
@@ -137,7 +137,7 @@ static uint32_t one(const struct wf_remote *r, unsigned char *to, size_t len)
 
 static bool told(struct wf_remote *r, struct wf_lane *lane, const unsigned char *bytes, uint32_t n, size_t len, weft_time now)
 {
-	return wf_brief_one(r, lane, bytes[1], wf_get32(bytes + 4), wf_get64(bytes + 8), n - 16, wf_credit_cost(len), now);
+	return brief_one(r, lane, bytes[1], wf_get32(bytes + 4), wf_get64(bytes + 8), n - 16, wf_credit_cost(len), now);
 }
 
 /* Until much has come, and until there is no credit left. */

@@ -17,8 +17,6 @@
 #include "base/shield.h"
 #include "net/tcp/tcp.h"
 
-#define BYTES ((size_t)512 << 10)       /* of one lane, before others are looked at */
-
 #define EVENT_LISTENER UINT64_MAX
 #define EVENT_TIMER (UINT64_MAX - 1)
 
@@ -118,7 +116,7 @@ static int serve(struct tcp_rail *rail, struct tcp_ref ref, uint32_t events)
 		here = wf_tcp_same(ref);
 	}
 	if (here && is(lane, TCP_UP) && (events & (EPOLLIN | EPOLLERR | EPOLLHUP)))
-		wf_tcp_read(ref, BYTES, &n);
+		wf_tcp_read(ref, &n);
 	leave(rail);
 	return n;
 }
@@ -240,7 +238,7 @@ WF_HOT static void look(struct tcp_rail *rail, int *events, bool spins)
 {
 	int before = *events;
 
-	if (wf_likely(wf_tcp_read(rail->hot, BYTES, events)) && *events > before && wf_likely(spins) && wf_unlikely(++rail->hits == TCP_HITS))
+	if (wf_likely(wf_tcp_read(rail->hot, events)) && *events > before && wf_likely(spins) && wf_unlikely(++rail->hits == TCP_HITS))
 		wf_tcp_unwatch(rail->hot.lane);
 }
 

@@ -20,6 +20,7 @@
 #include "base/shield.h"
 #include "net/tcp/tcp.h"
 
+#define BYTES ((size_t)512 << 10)       /* of one lane, before others are looked at */
 #define REST_TRIES 64                   /* looks, each of 0.2 to 0.3 us, for the rest of something whose beginning is here */
 
 bool wf_tcp_same(struct tcp_ref ref)
@@ -216,60 +217,81 @@ static int need_end(struct tcp_ref ref)
 	return need_begin(ref.lane, &need);
 }
 
-/* @len bytes at @p, those left last time first, go to needs and to take(). Answers as need_end. */
-WF_HOT static int feed(struct tcp_ref ref, unsigned char *p, size_t len, int *events)
+/* Bytes that go to needs and to take(). */
+struct feed {
+	unsigned char *p;
+	size_t len;
+	bool again;             /* take() is to be asked */
+};
+
+/* take() has answered @took of them, and @need. As need_end. */
+static int fed(struct tcp_ref ref, struct feed *f, ssize_t took, const struct weft_need *need)
+{
+	struct tcp_lane *lane = ref.lane;
+	int r;
+
+	if (!wf_tcp_same(ref))
+		return 1;
+	r = took < 0 ? (int)took : (size_t)took > f->len ? -EINVAL : need->pieces ? need_begin(lane, need) : need_none(lane, need);
+	if (r < 0)
+		return r;
+	if (!need->pieces && (size_t)took > TCP_SMALL)
+		lane->large = lane->huge = false;
+	f->p += took;
+	f->len -= (size_t)took;
+	f->again = took && need->want && need->want <= f->len;  /* else not before more has come */
+	return 0;
+}
+
+/* What is left of them. As need_end. */
+static int feed_on(struct tcp_ref ref, struct feed *f, int *events)
 {
 	struct tcp_lane *lane = ref.lane;
 	struct weft_need need;
-	bool again = true;
 	ssize_t took;
 	int r;
 
-	while (len && (lane->need.pieces || (again && len >= lane->want))) {
+	while (f->len && (lane->need.pieces || (f->again && f->len >= lane->want))) {
 		if (wf_unlikely(lane->need.pieces)) {
-			size_t n = need_copy(lane, p, len);
+			size_t n = need_copy(lane, f->p, f->len);
 
-			p += n;
-			len -= n;
+			f->p += n;
+			f->len -= n;
 			if (lane->got < lane->need.min)
 				break;
 			r = need_end(ref);
 			if (r)
 				return r;
-			again = true;
+			f->again = true;
 			continue;
 		}
 		need.pieces = 0;
 		need.min = need.want = 0;
 		need.later = 0;
 		++*events;
-		took = lane->rail->up->take(lane->cookie, p, len, &need);
-		if (!wf_tcp_same(ref))
-			return 1;
-		/* As mostly: all is taken, and there is nothing to remember. */
-		if (wf_likely((size_t)took == len && !(need.pieces | need.later | need.want) && !lane->block)) {
-			lane->want = lane->rest = 0;
-			lane->later = false;
-			if (wf_unlikely(len > TCP_SMALL))
-				lane->large = lane->huge = false;
-			return 0;
-		}
-		r = took < 0 ? (int)took : (size_t)took > len ? -EINVAL : need.pieces ? need_begin(lane, &need) : need_none(lane, &need);
-		if (wf_unlikely(r < 0))
+		took = lane->rail->up->take(lane->cookie, f->p, f->len, &need);
+		r = fed(ref, f, took, &need);
+		if (r)
 			return r;
-		if (!need.pieces && (size_t)took > TCP_SMALL)
-			lane->large = lane->huge = false;
-		p += took;
-		len -= (size_t)took;
-		again = took && need.want && need.want <= len;  /* else not before more has come */
 	}
-	if (len >= TCP_HOLD)
+	if (f->len >= TCP_HOLD)
 		return -EMSGSIZE;
-	return keep(lane, p, len) ? 0 : -ENOMEM;
+	return keep(lane, f->p, f->len) ? 0 : -ENOMEM;
+}
+
+/* @len bytes at @p, those left last time first. Answers as need_end. */
+WF_HOT static int feed(struct tcp_ref ref, unsigned char *p, size_t len, int *events)
+{
+	return feed_on(ref, &(struct feed){ .p = p, .len = len, .again = true }, events);
+}
+
+static void count_received(struct tcp_lane *lane, ssize_t n)
+{
+	atomic_store_explicit(&lane->received, atomic_load_explicit(&lane->received, memory_order_relaxed) + (uint64_t)n, memory_order_relaxed);
 }
 
 /* One system call. Bytes read, with those of the need accounted for in @ret_rest: what lies at @ret_base in all. 0: the end; -E. */
-WF_HOT static ssize_t read_once(struct tcp_lane *lane, unsigned char **ret_base, size_t *ret_rest, bool *ret_full)
+static ssize_t read_once(struct tcp_lane *lane, unsigned char **ret_base, size_t *ret_rest, bool *ret_full)
 {
 	struct iovec iov[WEFT_NEED_PIECES + 1];
 	size_t room, open = 0;
@@ -298,7 +320,7 @@ WF_HOT static ssize_t read_once(struct tcp_lane *lane, unsigned char **ret_base,
 	if (n < 0)
 		return n;
 	*ret_full = (size_t)n == room + open;
-	atomic_store_explicit(&lane->received, atomic_load_explicit(&lane->received, memory_order_relaxed) + (uint64_t)n, memory_order_relaxed);
+	count_received(lane, n);
 	if ((size_t)n < open)
 		open = (size_t)n;
 	if (open)
@@ -332,8 +354,7 @@ static ssize_t read_into(struct tcp_lane *lane, unsigned char *stage, size_t fro
 	int first = 0, tries = 0;
 
 	for (;;) {
-		struct msghdr m = { .msg_iov = iov + first, .msg_iovlen = (size_t)(3 - first) };
-		ssize_t n = wf_call(SYS_recvmsg, lane->fd, (intptr_t)&m, MSG_DONTWAIT, 0, 0, 0);
+		ssize_t n = wf_call(SYS_readv, lane->fd, (intptr_t)(iov + first), 3 - first, 0, 0, 0);
 
 		if (n == -EAGAIN && sum && rest_came(lane, &tries))
 			continue;
@@ -364,7 +385,7 @@ WF_HOT static int read_ahead(struct tcp_ref ref, size_t front, struct iovec piec
 	*ret_n = n = read_into(lane, stage, front, piece);
 	if (n <= 0)
 		return 0;
-	atomic_store_explicit(&lane->received, atomic_load_explicit(&lane->received, memory_order_relaxed) + (uint64_t)n, memory_order_relaxed);
+	count_received(lane, n);
 	if ((size_t)n <= front)
 		return feed(ref, stage, (size_t)n, events);
 	got = (size_t)n - front < piece.iov_len ? (size_t)n - front : piece.iov_len;
@@ -387,38 +408,47 @@ static int obey_drop(struct tcp_ref ref)
 	return need_end(ref);
 }
 
-WF_HOT bool wf_tcp_read(struct tcp_ref ref, size_t budget, int *ret_events)
+/* The end, or an error: always false. */
+static WF_SLOW bool read_fails(struct tcp_ref ref, ssize_t n, int *ret_events)
+{
+	++*ret_events;
+	return wf_tcp_fail(ref, (int)n);
+}
+
+/* What @r, an answer as of need_end, means for the lane: as wf_tcp_read. */
+static WF_SLOW bool read_ends(struct tcp_ref ref, int r, int *ret_events)
+{
+	return r < 0 ? read_fails(ref, r, ret_events) : r == 0;
+}
+
+/* Whatever there is, behind @sum bytes that were read already; @front and rail->guess as ahead() has answered. */
+static __attribute__((noinline)) bool read_any(struct tcp_ref ref, size_t sum, size_t front, int *ret_events)
 {
 	struct tcp_lane *lane = ref.lane;
+	struct iovec piece = lane->rail->guess;
 	bool full = true;
 	int r = 0;
 
-	lane->later = false;
-	if (wf_unlikely(atomic_load_explicit(&lane->word, memory_order_relaxed) & TCP_DROP))
+	if (atomic_load_explicit(&lane->word, memory_order_relaxed) & TCP_DROP)
 		r = obey_drop(ref);
-	for (size_t sum = 0; full && sum < budget && r == 0;) {
+	while (full && sum < BYTES && r == 0) {
 		unsigned char *base = NULL;
-		struct iovec piece;
-		size_t rest = 0, front = 0;
+		size_t rest = 0;
 		ssize_t n;
 
-		if (lane->rail->up->ahead && !lane->rest && !lane->need.pieces)
-			front = lane->rail->up->ahead(lane->cookie, &piece);
-		if (wf_unlikely(front != 0)) {
+		if (front) {
 			r = read_ahead(ref, front, piece, ret_events, &n);
 			if (n != -EFAULT)
 				full = false;
 			else
 				front = 0;      /* no such memory: whose it is will find out; or more than was thought of */
 		}
-		if (wf_likely(!front))
+		if (!front)
 			n = read_once(lane, &base, &rest, &full);
 		if (n == -EAGAIN || n == -EINTR)
 			return true;
-		if (n <= 0) {
-			++*ret_events;
-			return wf_tcp_fail(ref, (int)n);
-		}
+		if (n <= 0)
+			return read_fails(ref, n, ret_events);
 		sum += (size_t)n;
 		if (r == 0 && lane->need.pieces && lane->got >= lane->need.min) {
 			++*ret_events;
@@ -430,10 +460,71 @@ WF_HOT bool wf_tcp_read(struct tcp_ref ref, size_t budget, int *ret_events)
 			break;          /* somebody waits for us to leave: T1 */
 		if (lane->later)
 			break;
+		front = r == 0 && full && lane->rail->up->ahead && !lane->rest && !lane->need.pieces ? lane->rail->up->ahead(lane->cookie, &piece) : 0;
 	}
-	if (r < 0) {
-		++*ret_events;
-		return wf_tcp_fail(ref, r);
-	}
-	return r == 0;
+	return wf_likely(r == 0) || read_ends(ref, r, ret_events);
+}
+
+/* Where the core has a guess and nothing else is in the way. */
+WF_HOT static __attribute__((noinline)) bool read_guessed(struct tcp_ref ref, size_t front, int *ret_events)
+{
+	struct iovec piece = ref.lane->rail->guess;
+	ssize_t n;
+	int r = read_ahead(ref, front, piece, ret_events, &n);
+
+	if (wf_likely(n > 0 || n == -EAGAIN))
+		return wf_likely(r == 0) || read_ends(ref, r, ret_events);
+	if (n == -EFAULT)
+		return read_any(ref, 0, 0, ret_events);          /* no such memory: whose it is will find out; or more than was thought of */
+	return n == -EINTR || read_fails(ref, n, ret_events);
+}
+
+/* Of @n bytes that were read to the stage, @full if there may be more, take() has taken @took and asked for rail->asked: not all of them, or not for nothing; or there may be more. */
+static WF_SLOW bool read_on(struct tcp_ref ref, size_t n, bool full, ssize_t took, int *ret_events)
+{
+	struct feed f = { .p = ref.lane->rail->stage, .len = n };
+	int r = fed(ref, &f, took, &ref.lane->rail->asked);
+
+	if (r == 0)
+		r = feed_on(ref, &f, ret_events);
+	if (r != 0)
+		return read_ends(ref, r, ret_events);
+	if (!full || ref.lane->later || (atomic_load_explicit(&ref.lane->word, memory_order_relaxed) & TCP_DROP))
+		return true;
+	return read_any(ref, n, 0, ret_events);
+}
+
+/* It has no memory of its own on the stack that others are told of, so that what it does last it jumps to: recv.c says what a return costs. */
+WF_HOT bool wf_tcp_read(struct tcp_ref ref, int *ret_events)
+{
+	struct tcp_lane *lane = ref.lane;
+	struct tcp_rail *rail = lane->rail;
+	struct weft_need *need = &rail->asked;
+	size_t front = 0, room;
+	ssize_t n, took;
+
+	lane->later = false;
+	if (wf_likely(!(lane->rest | lane->need.pieces)) && rail->up->ahead)
+		front = rail->up->ahead(lane->cookie, &rail->guess);
+	if (wf_unlikely(lane->want || lane->block || lane->need.pieces || !rail->stage || (atomic_load_explicit(&lane->word, memory_order_relaxed) & TCP_DROP)))
+		return read_any(ref, 0, front, ret_events);
+	if (front)
+		return read_guessed(ref, front, ret_events);
+	/* As mostly: nothing was left, and nothing is needed elsewhere. */
+	room = lane->large ? TCP_FRONT : TCP_READ;
+	n = wf_call(SYS_recvfrom, lane->fd, (intptr_t)rail->stage, (intptr_t)room, MSG_DONTWAIT, 0, 0);
+	if (wf_unlikely(n <= 0))
+		return n == -EAGAIN || n == -EINTR || read_fails(ref, n, ret_events);
+	++*ret_events;
+	count_received(lane, n);
+	need->pieces = 0;
+	need->min = need->want = 0;
+	need->later = 0;
+	took = rail->up->take(lane->cookie, rail->stage, (size_t)n, need);
+	/* As mostly: all is taken, and there is nothing to remember. */
+	if (wf_unlikely(took != n || (size_t)n == room || (need->pieces | need->later | need->want) || !wf_tcp_same(ref)))
+		return read_on(ref, (size_t)n, (size_t)n == room, took, ret_events);
+	if (wf_unlikely(n > (ssize_t)TCP_SMALL))
+		lane->large = lane->huge = false;
+	return true;
 }

@@ -124,6 +124,8 @@ struct tcp_rail {
 	int hits;                       /* how often since it is that, or since somebody slept */
 	int looks, stride;              /* polls since epoll was asked; how many there may be */
 	unsigned char *stage, *spare_stage;
+	struct iovec guess;             /* what ahead() answered last */
+	struct weft_need asked;         /* what take() did, where it was asked in read.c: wf_tcp_read */
 	/* Any thread, atomic. */
 	_Alignas(WF_LINE) _Atomic(struct tcp_lane *) in;        /* where the poller is */
 	_Atomic bool elsewhere;                                 /* a hint: much was sent, and what answers it may come on another lane than the hot one */
@@ -167,7 +169,7 @@ static inline void wf_tcp_poller_set(struct tcp_rail *rail, bool here)
 }
 
 /* read.c: poller only. True: the lane is still what @ref says after the upcalls that were made */
-bool wf_tcp_read(struct tcp_ref ref, size_t budget, int *ret_events);
+bool wf_tcp_read(struct tcp_ref ref, int *ret_events);
 bool wf_tcp_fail(struct tcp_ref ref, int err);          /* down(); always false */
 bool wf_tcp_same(struct tcp_ref ref);
 void wf_tcp_unblock(struct tcp_lane *lane);             /* forgets what take() left */
