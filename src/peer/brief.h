@@ -68,6 +68,19 @@ static inline size_t wf_brisk_head(const struct wf_brisk *b)
 	return WF_WIRE_MSG_LEAST + (b->context ? 8 : 0);
 }
 
+/* @n more, one at least, are in the last frame. */
+static inline __attribute__((always_inline)) void wf_row_has_joined(struct wf_remote *r, uint32_t n)
+{
+	struct wf_retain *rt = &r->out[WF_STREAM_PLAIN]->rt;
+	uint32_t bytes = n * r->row.len;
+
+	r->row.left -= n;
+	wf_put32(wf_retain_head(rt, r->row.at), r->row.head += bytes << 16);
+	rt->tail = r->row.end += bytes;
+	r->used += n * wf_credit_cost(r->row.len);
+	*r->row.last = rt->tail;
+}
+
 /* @b is as those of the last frame, which has not left yet, and there is room behind it: it joins them. All else is as it was: the stream had something to be sent, and has more. */
 static inline __attribute__((always_inline)) bool wf_row_joined(struct wf_remote *r, struct wf_brisk b)
 {
@@ -82,12 +95,22 @@ static inline __attribute__((always_inline)) bool wf_row_joined(struct wf_remote
 	if (wf_unlikely(other || rt->sent > r->row.at || rt->lent))        /* lent: a lane that broke may still write it, as it was */
 		return false;
 	wf_copy_words(wf_retain_head(rt, rt->tail), b.payload, b.len);
-	r->row.left--;
-	wf_put32(wf_retain_head(rt, r->row.at), r->row.head += (uint32_t)b.len << 16);
-	rt->tail = r->row.end += b.len;
-	r->used += wf_credit_cost(b.len);
-	*r->row.last = rt->tail;
+	wf_row_has_joined(r, 1);
 	return true;
+}
+
+/* Others like those of the last frame may join it without the remote: how many, the first of them at @ret_place and each behind the one before, as long as nothing else happens here. Of how many did
+ * wf_row_has_joined is to be told, before anything else. */
+static inline uint32_t wf_row_lends(const struct wf_remote *r, unsigned char **ret_place)
+{
+	const struct wf_out *out = r->out[WF_STREAM_PLAIN];
+	uint64_t paid;
+
+	if (!r->row.left || !wf_may_append(r, out, r->row.len) || r->done_at || r->row.end != out->rt.tail || out->rt.sent > r->row.at || out->rt.lent)
+		return 0;
+	*ret_place = wf_retain_head(&out->rt, out->rt.tail);
+	paid = (r->limit - r->used) / wf_credit_cost(r->row.len);
+	return paid < r->row.left ? (uint32_t)paid : r->row.left;
 }
 
 /* A frame of @step bytes was put at the tail of @out, and into the record of @lane that leaves now. */

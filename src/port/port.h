@@ -185,6 +185,7 @@ struct weft_port {
 	 * the lines that senders read: a core that prefetches around those would take the owner's. */
 	_Alignas(WF_LINE) struct wf_door door;
 	struct wf_lock spill_lock, sends_lock;
+	_Atomic uint32_t joins;                 /* its thread is inside what a lease lends it (base/lease.h) */
 	_Atomic uint32_t rung;                  /* in the listener's list; a late sender may put a reused port there, too */
 	struct weft_port *_Atomic next_rung;
 

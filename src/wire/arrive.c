@@ -74,7 +74,7 @@ bool wf_arrive_facts(const struct weft_port *p, uint32_t process, const struct w
 
 void wf_arrive_say(struct wf_trunk *t, uint64_t send, int err)
 {
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	wf_remote_answer(&t->remote, send, err);
 	wf_unlock(&t->lock);
 }
@@ -99,7 +99,7 @@ void wf_arrive_credit_locked(struct wf_trunk *t, uint64_t cost)
 
 void wf_arrive_credit(struct wf_trunk *t, uint64_t cost)
 {
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	wf_arrive_credit_locked(t, cost);
 	wf_unlock(&t->lock);
 }
@@ -161,7 +161,7 @@ void wf_arrive_stand(struct wf_trunk *t, struct weft_port *p, struct wf_incoming
 	in->kind = WF_ANNOUNCED;
 	in->send = r;
 	/* Before anybody can match it: CANCEL looks for it there. */
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	wf_remote_hold(&t->remote, &s->held);
 	s->holds = true;
 	wf_unlock(&t->lock);
@@ -290,7 +290,7 @@ void wf_arrive_answer(struct weft_req *send, int err)
 	struct wf_standin *s = send->stands;
 	struct wf_trunk *t = s->trunk;
 
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	wf_standin_release(s);
 	if (s->held.send)               /* else its landing answers */
 		wf_remote_answer(&t->remote, s->held.send, err == -EMSGSIZE ? 0 : err);
@@ -310,7 +310,7 @@ static void taken_back(struct wf_trunk *t, uint64_t number)
 	struct weft_port *p = NULL;
 	bool out = false;
 
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	h = wf_remote_held(&t->remote, number);
 	if (h) {
 		s = wf_of(h, struct wf_standin, held);
@@ -319,7 +319,7 @@ static void taken_back(struct wf_trunk *t, uint64_t number)
 	wf_unlock(&t->lock);
 	if (p) {
 		wf_port_enter(p);
-		wf_lock(&t->lock);
+		wf_trunk_lock(t);
 		out = wf_remote_held(&t->remote, number) == h && s->send->where == WF_QUEUED;   /* else it was matched meanwhile */
 		wf_unlock(&t->lock);
 		if (out) {
@@ -331,7 +331,7 @@ static void taken_back(struct wf_trunk *t, uint64_t number)
 	}
 	if (out)
 		return;
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	wf_remote_late(&t->remote, number);
 	wf_unlock(&t->lock);
 }

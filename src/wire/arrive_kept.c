@@ -36,7 +36,7 @@ void wf_arrive_seek_locked(struct weft_port *p, const void *want)
 				continue;
 			said = abroad;
 		}
-		wf_lock(&t->lock);
+		wf_trunk_lock(t);
 		wf_remote_seek(&t->remote, (uint32_t)atomic_load_explicit(&p->id, memory_order_relaxed),
 			       atomic_load_explicit(&p->context, memory_order_relaxed), wf_seek_name(p, want), said, WF_HEAD_ROOM);
 		wf_unlock(&t->lock);
@@ -51,7 +51,7 @@ static bool keeps(struct wf_trunk *t, uint32_t to, uint64_t context, bool more)
 	uint32_t key = (uint32_t)(h >> 32) | 1;
 	bool news;
 
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	news = (wf_ids_get(&t->keeping, key) == WF_ID_ASKED) != more;
 	if (news)
 		wf_ids_put(&t->keeping, key, more ? WF_ID_ASKED : WF_ID_OVER);          /* without memory it is asked for longer than need be */

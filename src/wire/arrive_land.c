@@ -113,7 +113,7 @@ void wf_arrive_body(struct wf_trunk *t, const struct wf_act *a, struct wf_line *
 		wf_arrive_refuse(t, &a->msg, -ENOMEM);
 		wf_arrive_credit(t, a->cost);
 	}
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	wf_remote_body_into(&t->remote, line->of, x ? &x->l : NULL);
 	wf_unlock(&t->lock);
 }
@@ -160,7 +160,7 @@ static int land_open(struct landing *x)
 	wf_lock(&landings_lock);
 	wf_list_add(&landings, &x->node);
 	wf_unlock(&landings_lock);
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	wf_standin_release(s);
 	r = x->err ? x->err : wf_remote_take(&t->remote, s->held.send, &x->l);
 	if (r == 0)
@@ -272,7 +272,7 @@ void wf_arrive_landed(struct wf_trunk *t, struct wf_landing *l, int err)
 	struct landing *x = wf_of(l, struct landing, l);
 	int r;
 
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	if (err && !x->err)
 		x->err = err;
 	r = wf_landing_close(&t->remote, &x->l, err);
@@ -356,7 +356,7 @@ void wf_arrive_abort(struct weft_port *p)
 		if (x) {
 			x->aborted = true;
 			t = x->trunk;
-			wf_lock(&t->lock);
+			wf_trunk_lock(t);
 			if (wf_list_has(&x->l.node)) {          /* else LANDED was given: who has that act ends it */
 				x->err = -ECANCELED;
 				r = wf_landing_close(&t->remote, &x->l, -ECONNRESET);

@@ -17,6 +17,7 @@
 #include "port/listener.h"
 #include "wire/depart.h"
 #include "wire/hot.h"
+#include "wire/join.h"
 #include "wire/line_again.h"
 
 #define LEFT_LEAST (32u << 10)          /* bytes whose encryption takes 10 us and more */
@@ -58,7 +59,7 @@ int wf_depart_lives(weft_id id)
 	if (r == 0 && !atomic_load_explicit(&t->cared, memory_order_relaxed)) {
 		bool news;
 
-		wf_lock(&t->lock);
+		wf_trunk_lock(t);
 		news = !atomic_exchange_explicit(&t->cared, true, memory_order_relaxed);
 		if (news)
 			wf_remote_care(&t->remote, 1);
@@ -136,7 +137,7 @@ static inline void go(struct wf_trunk *t, const struct going *g)
 }
 
 /* [trunk.lock] Others wait already: @b does, too. False: nothing happened. */
-static inline __attribute__((always_inline)) bool joins_locked(struct wf_trunk *t, struct wf_brisk b)
+static inline __attribute__((always_inline)) bool joins_locked(struct wf_trunk *t, const struct weft_port *from, struct wf_brisk b)
 {
 	uint32_t held = t->held + (uint32_t)b.len + WF_COST;
 
@@ -145,11 +146,12 @@ static inline __attribute__((always_inline)) bool joins_locked(struct wf_trunk *
 	t->held = held;
 	t->unclocked++;
 	t->row++;
+	wf_join_lend_locked(t, from, &b);
 	return true;
 }
 
 /* [trunk.lock] @b leaves by the short way, or waits for company; false: nothing happened. */
-static inline bool brisk_locked(struct wf_trunk *t, const struct wf_brisk *b, struct going *g)
+static inline bool brisk_locked(struct wf_trunk *t, const struct weft_port *from, const struct wf_brisk *b, struct going *g)
 {
 	uint32_t cost = (uint32_t)b->len + WF_COST;
 	uint64_t now = wf_ticks();
@@ -160,6 +162,7 @@ static inline bool brisk_locked(struct wf_trunk *t, const struct wf_brisk *b, st
 			return false;
 		}
 		g->held = t->held == cost ? HELD_FIRST : HELD;
+		wf_join_lend_locked(t, from, b);
 		return true;
 	}
 	g->line = wf_trunk_brisk_locked(t, b, now, &g->news);
@@ -197,7 +200,7 @@ static inline __attribute__((always_inline)) bool again(struct wf_trunk *t, stru
 	return true;
 }
 
-WF_HOT bool wf_depart_brisk(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len)
+WF_HOT static __attribute__((noinline)) bool brisk(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len)
 {
 	struct wf_trunk *t = wf_trunk_at((uint32_t)(to >> 32));
 	struct going g = { .line = NULL };
@@ -211,19 +214,26 @@ WF_HOT bool wf_depart_brisk(struct weft_port *from, weft_id to, uint64_t tag, co
 		return false;
 	if (wf_unlikely(len > WF_INLINE_MOST))
 		return wf_depart_body(t, from, (uint32_t)to, tag, data, len);
-	wf_lock(&t->lock);
-	if (joins_locked(t, brisk_of(from, to, tag, data, len))) {
+	wf_trunk_lock(t);
+	if (joins_locked(t, from, brisk_of(from, to, tag, data, len))) {
 		wf_unlock(&t->lock);
 		return true;
 	}
 	if (wf_likely(again(t, brisk_of(from, to, tag, data, len))))
 		return true;
 	b = brisk_of(from, to, tag, data, len);
-	sent = brisk_locked(t, &b, &g);
+	sent = brisk_locked(t, from, &b, &g);
 	wf_unlock(&t->lock);
 	if (wf_likely(sent))
 		go(t, &g);
 	return sent;
+}
+
+WF_HOT bool wf_depart_brisk(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len)
+{
+	struct wf_trunk *t = wf_trunk_at((uint32_t)(to >> 32));
+
+	return (wf_likely(t != NULL) && wf_joins(t, from, (uint32_t)to, tag, data, len)) || brisk(from, to, tag, data, len);
 }
 
 int wf_depart_now(struct outgoing *o)
@@ -249,7 +259,7 @@ int wf_depart_now(struct outgoing *o)
 			return weft_fail(-EINVAL, "op.layout gave no pieces");
 		d.data = (char *)flat;
 	}
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	r = wf_remote_send(&t->remote, &d.s, wf_now());
 	if (r == WEFT_DONE)
 		go_locked(t, &g, o->len);
@@ -351,7 +361,7 @@ int wf_depart(struct outgoing *o, struct weft_req *r)
 		d->req = r;
 		r->away = d;
 		r->a.flags |= WF_MSG_WIRE;
-		wf_lock(&t->lock);
+		wf_trunk_lock(t);
 		now = wf_now();
 		err = wf_remote_send(&t->remote, &d->s, now);
 		left = err == 0 && left_to_others(t, o);
@@ -409,7 +419,7 @@ void wf_depart_written(struct wf_trunk *t, struct wf_rsend *s)
 	if (!ours && wf_buf_alloc(s->len, &copy) == 0)
 		memcpy(copy->data, d->data, s->len);
 	wf_lock(&wf_user_lock);
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	r = wf_remote_kept(&t->remote, s) && (ours || copy) ? move_locked(d, copy) : NULL;
 	over = s->state == WF_S_OVER;
 	wf_unlock(&t->lock);
@@ -442,7 +452,7 @@ int wf_depart_cancel_locked(struct weft_req *r, int err)
 	struct wf_trunk *t = r->away->trunk;
 	int answer;
 
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	answer = wf_remote_cancel(&t->remote, &r->away->s, wf_now());
 	wf_unlock(&t->lock);
 	if (answer < 0)
@@ -482,7 +492,7 @@ void wf_depart_sought(struct wf_trunk *t, const struct wf_act *a)
 		return;
 	memcpy(want, a->want, sizeof(want));
 	wf_lock(&wf_user_lock);
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	while ((s = wf_remote_seek_next(&t->remote, a->to, a->context, s)) != NULL) {
 		const struct weft_req *r = ((const struct wf_departure *)s->user)->req;
 

@@ -94,7 +94,7 @@ static WF_SLOW void wait_for_others(struct wf_trunk *t, struct wf_departure *d)
 	wf_shield();
 	while (!moved) {
 		nanosleep(&(struct timespec){ .tv_nsec = NAP * 1000 }, NULL);
-		wf_lock(&t->lock);
+		wf_trunk_lock(t);
 		moved = moved_locked(d);
 		wf_unlock(&t->lock);
 	}
@@ -105,11 +105,11 @@ static WF_SLOW void wait_for_others(struct wf_trunk *t, struct wf_departure *d)
 static inline void keep(struct wf_trunk *t, struct wf_departure *d)
 {
 	memcpy(d->flat->data, d->data, d->s.len);
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	if (wf_unlikely(!moved_locked(d))) {
 		wf_unlock(&t->lock);
 		wait_for_others(t, d);
-		wf_lock(&t->lock);
+		wf_trunk_lock(t);
 	}
 	wf_remote_kept(&t->remote, &d->s);      /* it may be over from here on */
 	wf_unlock(&t->lock);
@@ -121,7 +121,7 @@ static WF_SLOW void keep_rest(struct wf_trunk *t, struct wf_departure *d, struct
 	bool moved;
 
 	memcpy(d->flat->data, d->data, d->s.len);
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	moved = moved_locked(d);
 	wf_unlock(&t->lock);
 	if (!moved)
@@ -136,7 +136,7 @@ WF_HOT bool wf_depart_body(struct wf_trunk *t, struct weft_port *from, uint32_t 
 	bool news = false;
 	int r;
 
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	d = again_locked(t, len, &small);
 	if (wf_unlikely(!d)) {
 		bool idle = wf_trunk_idle_locked(t);
@@ -147,7 +147,7 @@ WF_HOT bool wf_depart_body(struct wf_trunk *t, struct weft_port *from, uint32_t 
 		d = idle ? make(len) : NULL;
 		if (!d)
 			return false;
-		wf_lock(&t->lock);
+		wf_trunk_lock(t);
 	}
 	describe(d, t, from, to, tag, data, len);
 	line = wf_trunk_body_locked(t, &d->s, wf_ticks(), &news);

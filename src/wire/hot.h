@@ -22,6 +22,17 @@ static inline bool wf_trunk_news_locked(struct wf_trunk *t)
 	return news;
 }
 
+/* Of those that wait already one more may, by the clock, at which is looked now. The lessee asks, too (join.h): the words it needs are changed under the lock. */
+static inline bool wf_trunk_waits(struct wf_trunk *t)
+{
+	uint64_t now = wf_ticks();
+
+	if (wf_unlikely(now - t->written > WF_HELD_TIME * t->tick_us))
+		return false;
+	atomic_store_explicit(&t->sent, now, memory_order_relaxed);
+	return true;
+}
+
 /* Who sends many short ones in a row pays one system call for all of them: they wait until there are WF_HELD_MOST bytes or WF_HELD_TIME is over, which one of the next finds out (WF_UNCLOCKED), or their
  * sender waits for something (wf_trunks_flush), or a tenth of a millisecond is over, which who watches the rails finds out. One that comes alone does not wait, nor
  * does the first of a row, unless the two rows before were long: then it is likely the first of a third. If it is not, that was a tenth of a millisecond once, and the next one leaves at once. */

@@ -84,7 +84,7 @@ static void bury(struct wf_line *l)
 	if (t && was_up && l->pieces)
 		wf_line_body_came(l, 0);
 	if (t) {
-		wf_lock(&t->lock);
+		wf_trunk_lock(t);
 		wf_trunk_late_locked(t, wf_now());
 		if (was_up)
 			wf_remote_lane_down(&t->remote, l->of, wf_now());
@@ -104,7 +104,7 @@ static bool alone(struct wf_line *l)
 	bool nobody;
 
 	if (t) {
-		wf_lock(&t->lock);
+		wf_trunk_lock(t);
 		for (unsigned i = 0; i < WF_LANES; i++)
 			if (t->lines[i] == l)
 				t->lines[i] = NULL;

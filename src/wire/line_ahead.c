@@ -70,7 +70,7 @@ static inline __attribute__((always_inline)) bool told_locked(struct wf_line *l,
 
 	if (wf_unlikely(!wf_expect_first_locked(x->at)))
 		return false;
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	if (!where) {
 		so = wf_body_one(&t->remote, l->of, w->frames, l->guess.step, w->body_len, now);
 	} else {

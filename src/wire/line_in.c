@@ -37,7 +37,7 @@ static void settle(struct wf_line *l)
 	struct wf_trunk *t = l->trunk;
 	bool due, news;
 
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	due = wf_remote_due(&t->remote, t->remote.now);
 	news = !due && wf_trunk_news_locked(t);
 	wf_unlock(&t->lock);
@@ -65,7 +65,7 @@ static void credit_locked(struct wf_trunk *t)
 static WF_SLOW void stir(struct wf_trunk *t, weft_time now, bool *due, bool *news)
 {
 	t->stirred = false;
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	credit_locked(t);
 	*due = wf_remote_due(&t->remote, now);
 	*news |= wf_trunk_news_locked(t);
@@ -81,7 +81,7 @@ WF_HOT static bool messages(struct wf_line *l, const void *bytes, uint32_t len)
 	struct wf_row row;
 
 	reading_lock(t);
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	if (wf_unlikely(t->costs > t->remote.conf.window / 16))          /* of the last times: as long as it is little it can wait */
 		credit_locked(t);
 	short_ones = wf_remote_record_row(&t->remote, l->of, bytes, len, now, &row);
@@ -117,7 +117,7 @@ static __attribute__((noinline)) int frames(struct wf_line *l, struct wf_whole *
 	reading_lock(t);
 	do {
 		acts.n = 0;
-		wf_lock(&t->lock);
+		wf_trunk_lock(t);
 		if (t->costs)
 			credit_locked(t);
 		r = 0;
@@ -152,7 +152,7 @@ static int body_goes(struct wf_line *l, struct weft_need *need)
 	int n;
 
 	for (;;) {
-		wf_lock(&t->lock);
+		wf_trunk_lock(t);
 		n = wf_remote_place(&t->remote, l->of, l->into, WEFT_NEED_PIECES);
 		wf_unlock(&t->lock);
 		if (n != -EAGAIN)
@@ -177,7 +177,7 @@ static int body_goes(struct wf_line *l, struct weft_need *need)
 void wf_line_body_came(struct wf_line *l, size_t n)
 {
 	l->pieces = 0;
-	wf_lock(&l->trunk->lock);
+	wf_trunk_lock(l->trunk);
 	wf_remote_placed(&l->trunk->remote, l->of, (uint32_t)n);
 	wf_unlock(&l->trunk->lock);
 	l->body_left -= n;
@@ -190,7 +190,7 @@ static bool message_whole(struct wf_line *l, struct wf_whole *w, const uint8_t *
 	bool so;
 
 	w->body = body;
-	wf_lock(&l->trunk->lock);
+	wf_trunk_lock(l->trunk);
 	so = wf_remote_record_brisk(&l->trunk->remote, l->of, w, 0, &acts, true);
 	wf_unlock(&l->trunk->lock);
 	if (!so)
@@ -203,7 +203,7 @@ static bool may_wait(struct wf_line *l)
 {
 	if (!l->led)
 		return false;
-	wf_lock(&l->trunk->lock);
+	wf_trunk_lock(l->trunk);
 	l->led = wf_remote_leads(l->of);        /* since its announcement was told */
 	wf_unlock(&l->trunk->lock);
 	return l->led;
@@ -313,7 +313,7 @@ static ssize_t tail(struct wf_line *l, const uint8_t *p, size_t n, struct weft_n
 	r = wf_opener_end(&l->open, p);
 	/* In one go, so that nobody else gets the message that is whole now: it is to be delivered before what follows it is read. */
 	reading_lock(t);
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	wf_remote_body(&t->remote, l->of, r == 0, wf_now());
 	wf_remote_acts(&t->remote, wf_now(), &acts);
 	wf_unlock(&t->lock);

@@ -30,7 +30,7 @@ static void tell_late(struct wf_trunk *t)
 	/* relaxed: what is missed is seen by the next look */
 	if (wf_likely(atomic_load_explicit(&t->late.came, memory_order_relaxed) == atomic_load_explicit(&t->late.told, memory_order_relaxed)))
 		return;
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	wf_trunk_late_locked(t, wf_now_about());
 	news = wf_trunk_news_locked(t);
 	wf_unlock(&t->lock);
@@ -89,7 +89,7 @@ void wf_line_liked(struct wf_line *l, const uint8_t *record, uint32_t frames)
 	l->like.guest = (struct wf_guest){ .to = (wf_process_id >> 32) << 32 | wf_get32(msg + 4), .src = (weft_id)l->trunk->process << 32 | wf_get32(msg + 8), .tag = wf_get64(msg + 16),
 					   .context = head > WF_WIRE_MSG_LEAST ? wf_get64(msg + WF_WIRE_MSG_LEAST) : 0, .payload = NULL, .len = wf_get16(msg + 2) - head, .index = wf_get32(msg + 12) };
 	l->like.name = ++names;
-	wf_lock(&l->trunk->lock);
+	wf_trunk_lock(l->trunk);
 	so = may_be_late_locked(l, record, wf_credit_cost(l->like.guest.len));
 	wf_unlock(&l->trunk->lock);
 	if (so)

@@ -132,7 +132,7 @@ static int gather_locked(struct wf_line *l)
 		return r < 0 ? r : 1;
 	}
 	now = wf_now();
-	wf_lock(&l->trunk->lock);
+	wf_trunk_lock(l->trunk);
 	if (l->filled) {
 		if (l->fill.send && wf_remote_keep(l->fill.send))
 			keep = l->fill.send;
@@ -402,7 +402,7 @@ void wf_line_body_rest(struct wf_line *l, struct wf_rsend *s, const void *body)
 	f->body_at = 0;
 	f->body_len = l->body_sent = (uint32_t)s->len;          /* all of it is sealed, and in l->iov */
 	l->filled = true;
-	wf_lock(&l->trunk->lock);
+	wf_trunk_lock(l->trunk);
 	wf_remote_body_rest(&l->trunk->remote, l->of, s);
 	wf_unlock(&l->trunk->lock);
 }

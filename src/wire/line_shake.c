@@ -84,7 +84,7 @@ static int carry(struct wf_line *l)
 		r = wf_opener_init(&l->open, &conf);
 	if (r < 0)
 		return r;
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	if (same_as_before(t, &h->session.peer))
 		of = wf_remote_lane_up(&t->remote, l->slot, l->gen, l->mine, wf_now());
 	if (of) {
@@ -127,7 +127,7 @@ static void asked(struct wf_line *l)
 	l->trunk = t;
 	l->slot = h->claim.lane.number;
 	l->gen = (uint32_t)h->claim.lane.incarnation;
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	s = memcmp(h->claim.session, none, sizeof(none)) ? session_of(t, h->claim.session) : NULL;
 	if (s)
 		known = *s;
@@ -154,7 +154,7 @@ static void refused_by_them(struct wf_line *l)
 	const struct wf_handshake *h = l->shake;
 	struct wf_trunk *t = l->trunk;
 
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	if (h->refusal == WF_REFUSED_SESSION)
 		session_forget(t, l->old.id);
 	if (h->refusal == WF_REFUSED_DEAD || (h->refusal == WF_REFUSED_SESSION && !same_as_before(t, &h->session.peer)))
@@ -201,7 +201,7 @@ int wf_line_call(struct wf_line *l)
 	struct wf_trunk *t = l->trunk;
 	struct wf_hs_call call = { .peer.process = t->them, .lane = { .number = l->slot, .incarnation = l->gen } };
 
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	if (t->nsessions) {
 		l->old = t->sessions[t->nsessions - 1];         /* the handshake holds it until it is over */
 		call.session = &l->old;

@@ -18,7 +18,7 @@ void wf_ping_asked(void)
 	t = wf_trunk_get((uint32_t)word & 0xffffff);
 	if (!t || atomic_load_explicit(&t->err, memory_order_relaxed))
 		return;
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	r = wf_remote_ping(&t->remote, (uint32_t)(word >> 40), (uint32_t)(word >> 24) & 0xffff, wf_now());
 	wf_unlock(&t->lock);
 	if (r == 0)

@@ -26,7 +26,7 @@ static void concluded(struct wf_trunk *t, int err, bool met)
 {
 	if (!wf_foreign(t->process))
 		return;
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	if (met || !t->known)
 		wf_remote_gone(&t->remote, err, wf_now());
 	wf_unlock(&t->lock);
@@ -36,7 +36,7 @@ static void concluded(struct wf_trunk *t, int err, bool met)
 void wf_trunk_refused(struct wf_trunk *t)
 {
 	concluded(t, -ECONNRESET, true);
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	if (t->known)
 		wf_remote_left(&t->remote, wf_now());
 	wf_unlock(&t->lock);
@@ -48,7 +48,7 @@ void wf_trunk_shut(struct wf_trunk *t)
 	weft_time now = wf_now();
 	bool enough;
 
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	if (!t->shut++)
 		t->shut_since = now;
 	enough = t->shut >= SHUT_OUT && now - t->shut_since >= wf_knob(WF_KNOB_SILENCE) * WEFT_MS;
@@ -99,7 +99,7 @@ static void open_lane(struct wf_trunk *t, const struct wf_act *a)
 		if (r == -ECONNREFUSED)
 			wf_trunk_refused(t);
 	}
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	wf_remote_open_failed(&t->remote, a->slot, wf_now());
 	wf_unlock(&t->lock);
 }
@@ -109,7 +109,7 @@ static struct wf_line *hold_line(struct wf_trunk *t, struct wf_lane *lane)
 {
 	struct wf_line *l;
 
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	l = t->lines[lane - t->remote.lanes];
 	if (l)
 		atomic_fetch_add_explicit(&l->users, 1, memory_order_relaxed);
@@ -137,7 +137,7 @@ void wf_wire_joined(uint32_t process)
 
 	if (!t)
 		return;
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	wf_remote_found(&t->remote, wf_now());
 	wf_unlock(&t->lock);
 	wf_trunk_kick(t);
@@ -150,7 +150,7 @@ void wf_wire_dead(uint32_t process)
 
 	if (!t)
 		return;
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	wf_remote_doomed(&t->remote, wf_now());
 	wf_unlock(&t->lock);
 	wf_trunk_kick(t);
@@ -221,7 +221,7 @@ void wf_trunk_turn(struct wf_trunk *t)
 		weft_time now = wf_now();
 
 		acts.n = 0;
-		wf_lock(&t->lock);
+		wf_trunk_lock(t);
 		t->held = 0;
 		t->written = wf_ticks();
 		wf_remote_acts(&t->remote, now, &acts);
@@ -277,7 +277,7 @@ static void write_out(struct wf_trunk *t)
 	struct wf_line *l;
 	bool news = false;
 
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	l = wf_trunk_take_locked(t, wf_now_about(), &news);
 	wf_unlock(&t->lock);
 	if (l)
@@ -329,7 +329,7 @@ static bool owes(struct wf_trunk *t)
 	struct wf_remote *r = &t->remote;
 	bool any = false;
 
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	for (struct wf_lane *lane = r->lanes; r->bye_in && lane < r->lanes + WF_LANES; lane++)
 		any |= lane->up && !lane->closing && (lane->ack_now || lane->active || lane->writing);
 	wf_unlock(&t->lock);
@@ -350,7 +350,7 @@ bool wf_trunks_close(bool begin)
 			continue;
 		}
 		if (begin) {
-			wf_lock(&t->lock);
+			wf_trunk_lock(t);
 			wf_remote_close(&t->remote, wf_now());
 			wf_unlock(&t->lock);
 			wf_trunk_turn(t);

@@ -10,6 +10,7 @@
  *
  * Threads  Any thread sends: it takes the trunk's lock, and writes what is to be written itself unless another thread is at it. One thread at a time polls a
  *          rail and is thus the only reader of its lines; `reading` keeps readers of two rails apart, so that messages are delivered in order.
+ *          Who sends many short ones in a row has what the lock guards lent for as long (join.h).
  * Locks    doors, wf_user_lock > trunk.lock > the leaves of mem. trunk.reading > all of them. line.writing is only tried by who holds another: all but reading may be taken under it.
  * Life     Made on first use or when the other calls; never unmapped before the process leaves the job.
  */
@@ -19,6 +20,7 @@
 #include <stdatomic.h>
 #include <weft/id.h>
 
+#include "base/lease.h"
 #include "base/lock.h"
 #include "base/roots.h"
 #include "net/rail.h"
@@ -106,6 +108,21 @@ struct wf_line {
 	_Atomic uint32_t users;                 /* threads that write, found by the trunk: it is freed when none is left */
 };
 
+/* Short messages that wait are joined by others like them without the trunk's lock: join.h. */
+struct wf_join {
+	struct wf_lease lease;
+	/* the lessee's while it is inside */
+	const struct weft_port *from;           /* whose these are; its thread's own */
+	uint64_t tag;
+	unsigned char *place;                   /* of the next payload */
+	uint32_t to, len;
+	uint32_t left;                          /* how many more may join */
+	uint32_t n;                             /* how many have, of which the remote knows nothing yet */
+	/* under lock */
+	uint64_t joined;                        /* all there ever were; for checks */
+	uint32_t wary, rest;                    /* others wanted the lock: so many messages are not lent to next time, and still */
+};
+
 struct wf_trunk {
 	uint32_t process;                       /* id >> 32: of another job, with that job's alias above */
 	uint32_t them;                          /* what it calls itself in handshakes */
@@ -115,7 +132,8 @@ struct wf_trunk {
 	struct weft_addr addr;                  /* of its rail, once it is placed; then constant */
 	_Atomic bool placed;                    /* release: with addr */
 	uint64_t tick_us;                       /* ticks of a microsecond, or about; constant */
-	struct wf_lock lock;
+	struct wf_lock lock;                    /* taken by wf_trunk_lock */
+	struct wf_join join;
 	struct wf_lock reading;
 	/* under lock */
 	struct wf_remote remote;
@@ -153,6 +171,17 @@ struct wf_trunk {
 	_Atomic uint32_t gones;                 /* how many of theirs were told gone; release: with watched */
 	_Atomic uint32_t keeps;                 /* ports for which the other end keeps messages */
 };
+
+void wf_join_begin_locked(struct wf_trunk *t, const struct wf_brisk *b);        /* [thread, trunk.lock] @b, from this thread's own port, waits: the row is lent, if more may join it */
+void wf_join_over_locked(struct wf_trunk *t);           /* [trunk.lock] what is lent is taken back, and what joined is told */
+
+/* [any] Nobody else is at what the lock guards, also not by a lease. */
+static inline void wf_trunk_lock(struct wf_trunk *t)
+{
+	wf_lock(&t->lock);
+	if (wf_unlikely(wf_lease_name(&t->join.lease) != 0))
+		wf_join_over_locked(t);
+}
 
 /* [any] The trunk to @process, made if it is not there. NULL: no such process, or no memory. */
 struct wf_trunk *wf_trunk_get(uint32_t process);

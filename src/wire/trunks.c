@@ -192,7 +192,7 @@ void wf_trunks_drop(uint32_t alias)
 	for (uint32_t at = WF_PROCESSES; (t = wf_trunk_next(&at)) != NULL;) {
 		if (t->process >> WF_FOREIGN_SHIFT != alias)
 			continue;
-		wf_lock(&t->lock);
+		wf_trunk_lock(t);
 		wf_remote_gone(&t->remote, -ECONNRESET, wf_now());
 		wf_unlock(&t->lock);
 		wf_trunk_kick(t);

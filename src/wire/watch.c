@@ -31,7 +31,7 @@ int wf_watch_abroad(weft_id id)
 	gones = atomic_load_explicit(&t->gones, memory_order_acquire);
 	if (wf_likely(last.id == id && last.gones == gones))
 		return 0;
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	word = wf_ids_get(&t->watched, (uint32_t)id);
 	if (word == WF_ID_NONE && wf_ids_put(&t->watched, (uint32_t)id, WF_ID_ASKED) == 0)
 		wf_remote_watch(&t->remote, (uint32_t)id);
@@ -51,7 +51,7 @@ WF_HOT bool wf_watch_over(struct wf_trunk *t, uint32_t id)
 
 	if (wf_likely(!atomic_load_explicit(&t->gones, memory_order_acquire)))
 		return false;
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	over = wf_ids_get(&t->watched, id) == WF_ID_OVER;
 	wf_unlock(&t->lock);
 	return over;
@@ -60,7 +60,7 @@ WF_HOT bool wf_watch_over(struct wf_trunk *t, uint32_t id)
 /* All that is watched there, once more. */
 static void ask_again(struct wf_trunk *t)
 {
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	for (uint32_t i = 0; i < t->watched.size; i++)
 		if (t->watched.slot[i].id && t->watched.slot[i].word == WF_ID_ASKED)
 			wf_remote_watch(&t->remote, t->watched.slot[i].id);
@@ -73,7 +73,7 @@ void wf_watch_gone(struct wf_trunk *t, uint32_t id)
 		ask_again(t);
 		return;
 	}
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	wf_ids_put(&t->watched, id, WF_ID_OVER);        /* without memory it is asked for again, and answered again */
 	wf_unlock(&t->lock);
 	atomic_fetch_add_explicit(&t->gones, 1, memory_order_release);
@@ -87,7 +87,7 @@ void wf_watch_look(void)
 	for (uint32_t at = 0; (t = wf_trunk_next(&at)) != NULL;) {
 		if (!atomic_load_explicit(&t->cared, memory_order_relaxed) || wf_process_named(t->process))
 			continue;
-		wf_lock(&t->lock);
+		wf_trunk_lock(t);
 		if (atomic_exchange_explicit(&t->cared, false, memory_order_relaxed))
 			wf_remote_care(&t->remote, -1);
 		wf_unlock(&t->lock);
@@ -109,7 +109,7 @@ void wf_watch_asked(struct wf_trunk *t, uint32_t id)
 	weft_id full = (wf_process_id >> 32) << 32 | id;
 	bool lives = wf_id_lives(full), asked;
 
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	asked = lives && wf_ids_put(&t->asked, id, WF_ID_ASKED) == 0;   /* only ids that live: so the set is bounded, whatever they ask for */
 	if (!lives)
 		wf_remote_say_gone(&t->remote, id);
@@ -118,7 +118,7 @@ void wf_watch_asked(struct wf_trunk *t, uint32_t id)
 	wf_unlock(&t->lock);
 	if (!asked || wf_id_lives(full))
 		return;
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	say_locked(t, id);
 	wf_unlock(&t->lock);
 }
@@ -129,7 +129,7 @@ void wf_watch_ended(weft_id id)
 	bool said;
 
 	for (uint32_t at = 0; (t = wf_trunk_next(&at)) != NULL;) {
-		wf_lock(&t->lock);
+		wf_trunk_lock(t);
 		said = say_locked(t, (uint32_t)id);
 		wf_unlock(&t->lock);
 		if (said)

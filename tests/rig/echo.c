@@ -43,7 +43,7 @@ static bool all_acknowledged(struct wf_trunk *t, weft_time *ret_asked)
 	struct wf_out *out;
 	bool all;
 
-	wf_lock(&t->lock);
+	wf_trunk_lock(t);
 	out = t->remote.out[WF_STREAM_PLAIN];
 	all = out && out->rt.acked == out->rt.tail;
 	*ret_asked = out && out->lane ? out->lane->ping_at : 0;

@@ -2,6 +2,7 @@
 #include "brisk.h"
 
 #include "base/bytes.h"
+#include "peer/brief.h"
 
 enum { LONGEST = 600 };         /* bytes of a short message here */
 
@@ -425,6 +426,105 @@ TEST(messages_that_wait_and_are_alike_share_a_frame)
 		acknowledge(&r, lane[1]);
 	}
 	CHECK(rounds > 50);
+	wf_remote_fini(&r);
+}
+
+/* Of @n that follow one as many as are let, from @number on: how many joined. */
+static size_t join_numbers(struct wf_remote *r, size_t each, size_t n, uint64_t number)
+{
+	unsigned char *place = NULL;
+	uint32_t left = wf_row_lends(r, &place);
+
+	if (n > left)
+		n = left;
+	for (size_t k = 0; k < n; k++, place += each)
+		for (size_t at = 0; at < each; at += 8)
+			wf_put64(place + at, number + k);
+	if (n)
+		wf_row_has_joined(r, (uint32_t)n);
+	return n;
+}
+
+TEST(those_that_join_without_the_remote_are_as_if_it_had_put_them)
+{
+	static unsigned char bytes[2][ROOM * 8];
+	uint64_t number = 0, joined = 0;
+	struct wf_lane *la[3], *lb[3];
+	struct wf_remote ra, rb;
+
+	warm(&ra, la);
+	warm(&rb, lb);
+	for (size_t i = 0; i < 3000; i++) {
+		size_t each = 8 + i % 20 * 8, n = 1 + i % 70, len;
+		uint64_t context = i % 2 ? 0x55 : 0, first = number;
+
+		ra.limit = rb.limit = ra.used + (i % 5 ? UINT64_MAX / 4 : n * (each + WF_COST));        /* with not a byte more than it takes */
+		for (size_t k = 0; k < n; k++)
+			CHECK(put_number(&ra, each, first + k, context));
+		while (number < first + n) {
+			size_t rest;
+
+			CHECK(put_number(&rb, each, number++, context));
+			rest = first + n - number;
+			rest = join_numbers(&rb, each, rest < i % 11 ? rest : i % 11, number);
+			number += rest;
+			joined += rest;
+		}
+		alike(&ra, la[1], &rb, lb[1]);
+		for (len = general(&ra, la[1], bytes[0]); len; len = general(&ra, la[1], bytes[0])) {
+			CHECK_EQ(general(&rb, lb[1], bytes[1]), len);
+			CHECK_EQ(memcmp(bytes[0], bytes[1], len), 0);
+		}
+		acknowledge(&ra, la[1]);
+		acknowledge(&rb, lb[1]);
+	}
+	CHECK(joined > number / 2);
+	wf_remote_fini(&ra);
+	wf_remote_fini(&rb);
+}
+
+TEST(nothing_is_lent_where_a_message_would_not_join)
+{
+	static unsigned char bytes[ROOM];
+	struct wf_rsend other = { .len = 1 };
+	unsigned char *place = NULL;
+	struct wf_lane *lane[3];
+	struct wf_remote r;
+	struct wf_retain *rt;
+	struct wf_out *out;
+	size_t heads;
+	bool more;
+
+	warm(&r, lane);
+	out = r.out[WF_STREAM_PLAIN];
+	rt = &out->rt;
+	CHECK_EQ(wf_row_lends(&r, &place), 0);
+	CHECK(put_number(&r, 8, 1, 0));
+	CHECK(wf_row_lends(&r, &place) > 50 && place == wf_retain_head(rt, rt->tail));
+#define NOTHING(set, back) do { \
+	set; \
+	CHECK_EQ(wf_row_lends(&r, &place), 0); \
+	back; \
+	CHECK(wf_row_lends(&r, &place) > 50); \
+} while (0)
+	NOTHING(rt->lent = 1, rt->lent = 0);
+	NOTHING(r.done_at = 5, r.done_at = 0);
+	NOTHING(r.err = -ECONNRESET, r.err = 0);
+	NOTHING(r.closing = true, r.closing = false);
+	NOTHING(r.ndests++, r.ndests--);
+	NOTHING(r.ninvites++, r.ninvites--);
+	NOTHING(wf_list_add(&out->waiting, &other.node), wf_list_del(&other.node));
+	NOTHING(rt->tail += 8, rt->tail -= 8);
+#undef NOTHING
+	r.limit = r.used + 3 * (8 + WF_COST) + 1;
+	CHECK_EQ(wf_row_lends(&r, &place), 3);
+	r.limit = r.used;
+	CHECK_EQ(wf_row_lends(&r, &place), 0);
+	r.limit = UINT64_MAX / 2;
+	CHECK(wf_remote_fill_flat(&r, lane[1], bytes, sizeof(bytes), WEFT_S, &heads, &more) > 0);
+	CHECK_EQ(wf_row_lends(&r, &place), 0);          /* it has left */
+	CHECK(put_number(&r, 12, 1, 0));
+	CHECK_EQ(wf_row_lends(&r, &place), 0);          /* of no whole words */
 	wf_remote_fini(&r);
 }
 

@@ -7,6 +7,7 @@
 
 #include <weft/weft.h>
 
+#include "base/lease.h"
 #include "base/lock.h"
 #include "base/park.h"
 #include "port/door.h"
@@ -359,6 +360,45 @@ TEST(a_door_that_is_visited_much_becomes_a_plain_lock)
 	door_rounds = 20;
 	steps_many(test_scaled(300), 3, door_begin, door_body, door_end);
 	CHECK(atomic_load(&door.word) & WF_DOOR_PLAIN);
+}
+
+/* Each lends what the lock covers to itself, sometimes, and comes back by the lease as long as that lasts. */
+static struct wf_lease lease;
+static _Atomic uint32_t lessee[STEPS_THREADS];
+static uint32_t by_lease, taken_back;
+
+static void lease_begin(void)
+{
+	memset(&lock, 0, sizeof(lock));
+	memset(&lease, 0, sizeof(lease));
+	sum = 0;
+}
+
+static void lease_body(int me)
+{
+	for (int i = 0; i < LOCK_EACH; i++) {
+		if (wf_lease_name(&lease) == (uint64_t)me + 1 && wf_lease_enter(&lease, (uint64_t)me + 1, &lessee[me])) {
+			work();
+			by_lease++;
+			wf_lease_leave(&lessee[me]);
+			continue;
+		}
+		wf_lock(&lock);
+		if (wf_lease_name(&lease))
+			taken_back += !wf_lease_take_back(&lease, &lessee[me]);
+		work();
+		if (i % 4 != 2)
+			wf_lease_lend(&lease, (uint64_t)me + 1, &lessee[me]);
+		wf_unlock(&lock);
+	}
+}
+
+TEST(one_at_a_time_is_inside_by_the_lock_or_by_the_lease)
+{
+	wf_fence_init(true);
+	steps_many(test_scaled(1000), 3, lease_begin, lease_body, lock_end);
+	CHECK(by_lease > 0 && taken_back > 0);
+	printf("# %u times by the lease, which was taken back from another %u times\n", by_lease, taken_back);
 }
 
 /* The whole library: threads join, talk by the public calls, and leave. */
