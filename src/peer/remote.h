@@ -619,6 +619,16 @@ static inline void wf_row_next(struct wf_row_at *at)
 	at->next = p + WF_WIRE_PAD(all);
 }
 
+/* Of those that are as the last one but for their payloads, which lie one behind the other, with itself, as many as @most: it is the last of them now. */
+static inline uint32_t wf_row_alike(struct wf_row_at *at, uint32_t most)
+{
+	uint32_t more = at->left < most ? at->left : most - 1;
+
+	at->left -= more;
+	at->m.payload = (const unsigned char *)at->m.payload + more * at->m.len;
+	return 1 + more;
+}
+
 /* A record's frames have come; @bytes stay until it answers 0 and the acts, which point into them, are carried out. 1: @acts is full, call
  * again with the same. -EPROTO: close the lane. */
 int wf_remote_record(struct wf_remote *r, struct wf_lane *lane, const void *bytes, uint32_t len, uint32_t body_len, weft_time now,

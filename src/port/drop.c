@@ -64,7 +64,7 @@ WF_HOT bool wf_drop_in(const struct wf_guest *g)
 	}
 	if (!take(p, who, 1, &seat))
 		return false;
-	wf_seat_fill(&seat, 0, g->src, g->index, g->tag, g->payload, g->len);
+	wf_seats_fill(&seat, 0, 1, g->src, g->index, g->tag, g->payload, g->len);
 	wf_seats_told(&seat);
 	return true;
 }

@@ -28,21 +28,26 @@ struct wf_seats {
 uint32_t wf_seats_take(weft_id to, uint32_t most, struct wf_seats *ret_seats);  /* [thread] how many: at most @most. 0: it is another's, or there is no room */
 void wf_seats_told(const struct wf_seats *s);                                   /* [thread] all of them are filled: who waits there may look */
 
-/* [thread] The @i-th of them: a message of at most WF_BODY bytes. */
-static inline void wf_seat_fill(const struct wf_seats *s, uint32_t i, weft_id src, uint32_t index, uint64_t tag, const void *payload, size_t len)
+/* [thread] @n of them from the @i-th on: messages of at most WF_BODY bytes, alike but for their payloads, which lie one behind the other. */
+static inline void wf_seats_fill(const struct wf_seats *s, uint32_t i, uint32_t n, weft_id src, uint32_t index, uint64_t tag, const void *payloads, size_t len)
 {
-	uint32_t pos = s->row.pos + i;
-	struct wf_cell *c = &s->row.cells[pos & s->row.mask];
+	const unsigned char *payload = payloads;
+	struct wf_cell *cells = s->row.cells;
+	uint32_t mask = s->row.mask;
 
-	c->kind = WF_INLINE;
-	c->flags = 0;
-	c->len = (uint32_t)len;
-	c->index = index;
-	c->src = src;
-	c->tag = tag;
-	wf_copy_small(c->body, payload, len);
 	wf_user_releases(&s->at->ring);
-	wf_ring_publish(c, pos);
+	for (uint32_t pos = s->row.pos + i, end = pos + n; pos != end; pos++, payload += len) {
+		struct wf_cell *c = &cells[pos & mask];
+
+		c->kind = WF_INLINE;
+		c->flags = 0;
+		c->len = (uint32_t)len;
+		c->index = index;
+		c->src = src;
+		c->tag = tag;
+		wf_copy_small(c->body, payload, len);
+		wf_ring_publish(c, pos);
+	}
 }
 
 #endif

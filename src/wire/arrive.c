@@ -251,9 +251,13 @@ static void arrive_alike(const struct wf_trunk *t, weft_id to, struct wf_row_at 
 	struct wf_seats seats;
 
 	for (uint32_t n; left && (n = wf_seats_take(to, left, &seats)) > 0; left -= n) {
-		for (uint32_t i = 0; i < n; i++) {
+		for (uint32_t i = 0, few; i < n; i += few) {
+			const void *first;
+
 			wf_row_next(at);
-			wf_seat_fill(&seats, i, them | at->m.from, at->m.index, at->m.tag, at->m.payload, at->m.len);
+			first = at->m.payload;
+			few = wf_row_alike(at, n - i);
+			wf_seats_fill(&seats, i, few, them | at->m.from, at->m.index, at->m.tag, first, at->m.len);
 		}
 		wf_seats_told(&seats);
 	}

@@ -229,9 +229,11 @@ WF_HOT static __attribute__((noinline)) bool brisk(struct weft_port *from, weft_
 	return sent;
 }
 
+/* Processes of other jobs are looked up by a call, and then all registers would be saved for what joins a row, too. */
 WF_HOT bool wf_depart_brisk(struct weft_port *from, weft_id to, uint64_t tag, const void *data, size_t len)
 {
-	struct wf_trunk *t = wf_trunk_at((uint32_t)(to >> 32));
+	uint32_t process = (uint32_t)(to >> 32);
+	struct wf_trunk *t = wf_likely(process < WF_PROCESSES) ? wf_trunk_at(process) : NULL;
 
 	return (wf_likely(t != NULL) && wf_joins(t, from, (uint32_t)to, tag, data, len)) || brisk(from, to, tag, data, len);
 }

@@ -255,6 +255,31 @@ static void row_acts(const struct wf_row *row, struct wf_acts *ret_acts)
 	CHECK_EQ(cost, row->cost);
 }
 
+/* The same ones come where those that are alike are taken several at once. */
+static void row_alike(const struct wf_row *row, const struct wf_acts *acts)
+{
+	for (uint32_t most = 1; most <= 5; most++) {
+		int i = 0;
+
+		for (struct wf_row_at at = wf_row_begin(row); wf_row_more(&at);) {
+			const unsigned char *first;
+			uint32_t n;
+
+			wf_row_next(&at);
+			first = at.m.payload;
+			n = wf_row_alike(&at, most);
+			CHECK(n >= 1 && n <= most && (n == most || !at.left));
+			for (uint32_t k = 0; k < n && i < acts->n; k++, i++) {
+				const struct wf_rmsg *m = &acts->a[i].msg;
+
+				CHECK(m->payload == first + k * at.m.len && m->len == at.m.len && m->to == at.m.to && m->from == at.m.from);
+				CHECK(m->index == at.m.index && m->tag == at.m.tag && m->context == at.m.context);
+			}
+		}
+		CHECK_EQ(i, acts->n);
+	}
+}
+
 /* One record to two remotes that are alike, to one by the short way if that takes it. True: it did. */
 static bool both(const unsigned char *bytes, uint32_t len)
 {
@@ -282,6 +307,7 @@ static bool both(const unsigned char *bytes, uint32_t len)
 	if (a_row && rc == 0) {
 		row_acts(&row, &ab);
 		same(&a, &aa, &b, &ab);
+		row_alike(&row, &ab);
 	}
 	if (!a_row) {
 		ab.n = 0;

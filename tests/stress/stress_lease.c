@@ -1,5 +1,5 @@
-/* stress_lease.c - threads that lend to themselves what a lock covers, and take it back from one another: one at a time inside, what one did is seen by the next, and nobody waits for ever; with
- * membarrier and with plain fences.
+/* stress_lease.c - threads that lend to themselves what a lock covers, and take it back from one another: one at a time inside, what one did is seen by the next, and nobody waits for ever. Without
+ * membarrier nothing is lent.
  */
 #include "test.h"
 
@@ -69,6 +69,7 @@ static void take_turns(bool membarrier, uint64_t times)
 	uint64_t all = 0, by_lease = 0, taken_back = 0;
 
 	wf_fence_init(membarrier);
+	memset(&lease, 0, sizeof(lease));
 	rounds = times;
 	first = second = 0;
 	for (uintptr_t i = 0; i < THREADS; i++)
@@ -86,7 +87,7 @@ static void take_turns(bool membarrier, uint64_t times)
 	}
 	CHECK_EQ(first, all);
 	CHECK_EQ(first, second);
-	CHECK(by_lease > 0 && taken_back > 0);
+	CHECK(wf_fence_free || WF_TSAN ? by_lease > 0 && taken_back > 0 : !by_lease && !taken_back);
 	printf("# %llu times inside, %llu by the lease, which was taken back from another %llu times; the free fence: %s\n", (unsigned long long)all, (unsigned long long)by_lease,
 	       (unsigned long long)taken_back, wf_fence_free ? "yes" : "no");
 }
@@ -96,7 +97,7 @@ TEST(lessees_and_who_has_the_lock_take_turns)
 	take_turns(true, test_scaled(100000));
 }
 
-TEST(lessees_and_who_has_the_lock_take_turns_with_plain_fences)
+TEST(nothing_is_lent_where_fences_are_not_free)
 {
 	take_turns(false, test_scaled(100000));
 }
