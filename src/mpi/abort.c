@@ -1,8 +1,8 @@
 /* abort.c - MPI_Abort: the whole job ends, whichever communicator was named.
  *
  * What the program has printed goes out first, by a thread of its own: another thread may hold a stream for ever, waiting
- * for input or for a reader. Standard output is what is missed if it does not come, so that it is waited for once more: on a busy machine
- * that thread may not have run yet.
+ * for input or for a reader. Standard output is what is missed if it does not come, so that it is waited for once more, and longer: on a busy
+ * machine that thread may not have run yet. Still the job ends within a second.
  */
 #include <stdio.h>
 #include <time.h>
@@ -10,7 +10,8 @@
 
 #include "inner.h"
 
-#define FLUSH_NS 200000000L     /* so long at most; twice for standard output */
+#define FLUSH_NS 200000000L     /* so long at most, */
+#define OUTPUT_NS 400000000L    /* and so long again for standard output */
 
 static _Atomic bool printed;            /* standard output is; who sees it needs nothing else of the thread: relaxed */
 
@@ -23,12 +24,12 @@ static void *flush(void *unused)
 	return NULL;
 }
 
-static bool ended_in_time(pthread_t thread)
+static bool ended_in_time(pthread_t thread, long ns)
 {
 	struct timespec until;
 
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += FLUSH_NS;
+	until.tv_nsec += ns;
 	if (until.tv_nsec >= 1000000000L) {
 		until.tv_nsec -= 1000000000L;
 		until.tv_sec++;
@@ -42,8 +43,8 @@ static void flush_for_a_moment(void)
 
 	if (pthread_create(&thread, NULL, flush, NULL) != 0)
 		return;
-	if (!ended_in_time(thread) && !atomic_load_explicit(&printed, memory_order_relaxed))
-		ended_in_time(thread);
+	if (!ended_in_time(thread, FLUSH_NS) && !atomic_load_explicit(&printed, memory_order_relaxed))
+		ended_in_time(thread, OUTPUT_NS);
 }
 
 int PMPI_Abort(MPI_Comm comm, int errorcode)
