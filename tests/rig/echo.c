@@ -3,25 +3,13 @@
  * Process 0 sends numbers, process 1 sends each back: every number comes once, and behind the one before it. Every 64th time another message comes between. At the end process 1 takes two and then calls
  * nothing of weft's for a while: all that process 0 has sent is acknowledged meanwhile, and in one of a few times without being asked for. Says "echo: ok, N late" and exits 0; N: how many that process 0 read were told of later.
  */
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "expect.h"
-#include "wire/trunk.h"
+#include "other.h"
 
 enum { NUMBER = 1, BESIDE };
 enum { TIMES = 4 };
-
-static weft_id other;
-
-static void say(uint64_t tag, uint64_t number)
-{
-	EXPECT(weft_send(NULL, other, tag, &number, sizeof(number), SOON), 0);
-}
 
 static void hear(uint64_t tag, uint64_t number)
 {
@@ -35,20 +23,6 @@ static void hear(uint64_t tag, uint64_t number)
 static bool beside(uint64_t number)
 {
 	return number % 64 == 63;
-}
-
-/* What process 0 has sent: is all of it acknowledged? And when was the other end asked last? */
-static bool all_acknowledged(struct wf_trunk *t, weft_time *ret_asked)
-{
-	struct wf_out *out;
-	bool all;
-
-	wf_trunk_lock(t);
-	out = t->remote.out[WF_STREAM_PLAIN];
-	all = out && out->rt.acked == out->rt.tail;
-	*ret_asked = out && out->lane ? out->lane->ping_at : 0;
-	wf_unlock(&t->lock);
-	return all;
 }
 
 static void ask(uint64_t rounds)
@@ -114,22 +88,5 @@ static void answer(uint64_t rounds)
 
 int main(int argc, char **argv)
 {
-	uint64_t rounds = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
-	weft_id me;
-	bool first;
-
-	if (!rounds || weft_init(NULL) < 0) {
-		fprintf(stderr, "echo: %s\n", rounds ? weft_last_error() : "usage: echo ROUNDS");
-		return 1;
-	}
-	first = getenv("WEFT_RANK")[0] == '0';
-	me = weft_self();
-	EXPECT(weft_send(weft_port_world(), weft_at(first), 0, &me, sizeof(me), SOON), 0);
-	EXPECT(weft_recv(weft_port_world(), weft_at(first), 0, &other, sizeof(other), SOON, NULL), 0);
-	if (first)
-		ask(rounds);
-	else
-		answer(rounds);
-	EXPECT(weft_fini(SOON), 0);
-	return faults != 0;
+	return run_both(argc, argv, "rounds", ask, answer);
 }

@@ -5,27 +5,18 @@
  * it. Then the main thread sends a row and calls weft no more: it arrives all the same. Says "join: ok, N by lease" and exits 0; N: how many messages joined without the lock.
  */
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include "expect.h"
-#include "wire/trunk.h"
+#include "other.h"
 
 enum { THREADS = 3, BESIDE = THREADS, ROW_MOST = 150, ANSWER_EACH = 4096 };
 enum { LAST = 40 };             /* messages of the row after which nobody calls weft */
 
-static weft_id other;
 static uint64_t rows;
 
 struct number {
 	uint64_t n, end;        /* of a row: the first alone */
 };
-
-static void say(uint64_t tag, uint64_t number)
-{
-	EXPECT(weft_send(NULL, other, tag, &number, sizeof(number), SOON), 0);
-}
 
 static void say_longer(uint64_t tag, uint64_t number, bool end)
 {
@@ -65,26 +56,15 @@ static void *talk(void *arg)
 	return NULL;
 }
 
-/* Is all that process 0 has sent acknowledged? */
-static bool all_acknowledged(struct wf_trunk *t)
-{
-	const struct wf_out *out;
-	bool all;
-
-	wf_trunk_lock(t);
-	out = t->remote.out[WF_STREAM_PLAIN];
-	all = out && out->rt.acked == out->rt.tail;
-	wf_unlock(&t->lock);
-	return all;
-}
-
-static void send_all(void)
+static void send_all(uint64_t number)
 {
 	struct wf_trunk *trunk = wf_trunk_at((uint32_t)(other >> 32));
 	uint64_t got = 0, answers = 0;
 	pthread_t t[THREADS];
+	weft_time asked;
 	bool all = false;
 
+	rows = number;
 	for (uintptr_t i = 0; i < THREADS; i++)
 		EXPECT(pthread_create(&t[i], NULL, talk, (void *)i), 0);
 	for (; got != UINT64_MAX && !faults; answers++)
@@ -95,7 +75,7 @@ static void send_all(void)
 		say(BESIDE, i);
 	for (int k = 0; k < 1000 && !all; k++) {
 		usleep(10000);
-		all = all_acknowledged(trunk);
+		all = all_acknowledged(trunk, &asked);
 	}
 	EXPECT(all, true);
 	say(BESIDE, LAST);
@@ -103,10 +83,11 @@ static void send_all(void)
 		printf("join: ok, %llu by lease\n", (unsigned long long)trunk->join.joined);
 }
 
-static void receive_all(void)
+static void receive_all(uint64_t number)
 {
 	uint64_t next[THREADS + 1] = { 0 }, taken = 0, over = UINT64_MAX;
 
+	(void)number;
 	for (int ended = 0; ended < THREADS && !faults;) {
 		struct number m = { 0, false };
 		struct weft_status st;
@@ -130,22 +111,5 @@ static void receive_all(void)
 
 int main(int argc, char **argv)
 {
-	weft_id me;
-	bool first;
-
-	rows = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
-	if (!rows || weft_init(NULL) < 0) {
-		fprintf(stderr, "join: %s\n", rows ? weft_last_error() : "usage: join ROWS");
-		return 1;
-	}
-	first = getenv("WEFT_RANK")[0] == '0';
-	me = weft_self();
-	EXPECT(weft_send(weft_port_world(), weft_at(first), 0, &me, sizeof(me), SOON), 0);
-	EXPECT(weft_recv(weft_port_world(), weft_at(first), 0, &other, sizeof(other), SOON, NULL), 0);
-	if (first)
-		send_all();
-	else
-		receive_all();
-	EXPECT(weft_fini(SOON), 0);
-	return faults != 0;
+	return run_both(argc, argv, "rows", send_all, receive_all);
 }
