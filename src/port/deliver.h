@@ -102,6 +102,18 @@ static inline void wf_copy_small(void *to, const void *from, size_t n)
 	}
 }
 
+/* A message of at most WF_BODY bytes; it is not published yet. */
+static inline __attribute__((always_inline)) void wf_cell_fill(struct wf_cell *c, weft_id src, uint32_t index, uint64_t tag, const void *data, size_t len)
+{
+	c->kind = WF_INLINE;
+	c->flags = 0;
+	c->len = (uint32_t)len;
+	c->index = index;
+	c->src = src;
+	c->tag = tag;
+	wf_copy_small(c->body, data, len);
+}
+
 /* More than that: by a call. */
 static inline void wf_copy_large(void *to, const void *from, size_t n)
 {

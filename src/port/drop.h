@@ -39,13 +39,7 @@ static inline void wf_seats_fill(const struct wf_seats *s, uint32_t i, uint32_t 
 	for (uint32_t pos = s->row.pos + i, end = pos + n; pos != end; pos++, payload += len) {
 		struct wf_cell *c = &cells[pos & mask];
 
-		c->kind = WF_INLINE;
-		c->flags = 0;
-		c->len = (uint32_t)len;
-		c->index = index;
-		c->src = src;
-		c->tag = tag;
-		wf_copy_small(c->body, payload, len);
+		wf_cell_fill(c, src, index, tag, payload, len);
 		wf_ring_publish(c, pos);
 	}
 }

@@ -88,13 +88,7 @@ static inline __attribute__((always_inline)) bool send_short(struct wf_way *w, u
 	c = wf_way_claim_solo(w, who, &pos);
 	if (wf_unlikely(!c))
 		return false;
-	c->kind = WF_INLINE;
-	c->flags = 0;
-	c->len = (uint32_t)len;
-	c->index = index;
-	c->src = src;
-	c->tag = tag;
-	wf_copy_small(c->body, data, len);
+	wf_cell_fill(c, src, index, tag, data, len);
 	wf_way_publish_solo(w, c, pos);
 	return true;
 }
@@ -188,13 +182,7 @@ static inline __attribute__((always_inline)) bool send_hot(weft_id to, uint64_t 
 		return false;
 	if (wf_unlikely(wf_ring_claim(&p->ring, who, 0, &pos, &c) != WF_CLAIMED))
 		return false;
-	c->kind = WF_INLINE;
-	c->flags = 0;
-	c->len = (uint32_t)len;
-	c->index = WEFT_NOBODY;
-	c->src = wf_self.id;
-	c->tag = tag;
-	wf_copy_small(c->body, data, len);
+	wf_cell_fill(c, wf_self.id, WEFT_NOBODY, tag, data, len);
 	wf_publish_cell(p, c, pos);
 	wf_count_sent(wf_self.port, len);
 	return true;

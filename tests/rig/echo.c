@@ -25,18 +25,28 @@ static bool beside(uint64_t number)
 	return number % 64 == 63;
 }
 
+static void say_all(uint64_t number)
+{
+	say(NUMBER, number);
+	if (beside(number))
+		say(BESIDE, ~number);
+}
+
+static void hear_all(uint64_t number)
+{
+	hear(NUMBER, number);
+	if (beside(number))
+		hear(BESIDE, ~number);
+}
+
 static void ask(uint64_t rounds)
 {
 	struct wf_trunk *t = wf_trunk_at((uint32_t)(other >> 32));
 	bool unasked = false;
 
 	for (uint64_t i = 0; i < rounds && !faults; i++) {
-		say(NUMBER, i);
-		if (beside(i))
-			say(BESIDE, ~i);
-		hear(NUMBER, i);
-		if (beside(i))
-			hear(BESIDE, ~i);
+		say_all(i);
+		hear_all(i);
 	}
 	for (uint64_t i = rounds; i < rounds + TIMES && !faults; i++) {
 		weft_time before, asked = 0;
@@ -71,12 +81,8 @@ static void compute(void)
 static void answer(uint64_t rounds)
 {
 	for (uint64_t i = 0; i < rounds && !faults; i++) {
-		hear(NUMBER, i);
-		if (beside(i))
-			hear(BESIDE, ~i);
-		say(NUMBER, i);
-		if (beside(i))
-			say(BESIDE, ~i);
+		hear_all(i);
+		say_all(i);
 	}
 	for (uint64_t i = rounds; i < rounds + TIMES && !faults; i++) {
 		hear(NUMBER, i);
