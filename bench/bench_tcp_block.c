@@ -24,7 +24,7 @@ int main(void)
 {
 	struct tcp_pair t = tcp_start();
 	struct tcp_link raw = tcp_link(&t, false);
-	struct rail_link send = rail_link(weft_link_blocking(t.peer), WINDOW);
+	struct rail_link send = rail_link(weft_link_blocking(t.peer));
 	void *mem = page_memory(4096);
 	char spin[32] = "";
 
@@ -41,7 +41,7 @@ int main(void)
 		before = sleeps();
 		rail_lat_sample(&t, &send, mem, 8, tcp_series("weft", "-block").name);
 		if (t.side == 0)
-			sample(tcp_series("weft", "-block").name, "sleeps", 8, (sleeps() - before) / ((double)send.carried.in / 8));
+			sample(tcp_series("weft", "-block").name, "sleeps", 8, (sleeps() - before) / ((double)send.w.l.carried.in / 8));
 		sleeper_priority(false);
 		must(weft_knob_set("spin_ns", spin), "weft_knob_set spin_ns");
 		rail_lat_sample(&t, &send, mem, 8, tcp_series("weft", "-default").name);

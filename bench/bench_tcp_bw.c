@@ -126,7 +126,8 @@ int main(void)
 	raw.l.recv_window = raw_recv_window;
 	four.l.send_window = weft_send_window;
 	four.l.recv_window = weft_recv_window;
-	posted = rail_link(four, BW_WINDOW);
+	four.l.window = BW_WINDOW;
+	posted = rail_link(four);
 	cpu_pin(t.side);
 	tcp_spin();
 	if (secure() && t.side == 0)

@@ -18,7 +18,7 @@ int main(int argc, char **argv)
 	struct sizes sizes = sizes_of(argc, argv);
 	struct tcp_pair t = tcp_start();
 	struct tcp_link raw = tcp_link(&t, true);
-	struct rail_link send = rail_link(weft_link_blocking(t.peer), WINDOW);
+	struct rail_link send = rail_link(weft_link_blocking(t.peer));
 	void *mem = page_memory(sizes.largest);
 
 	if (tcp_skip(&t.p, marks, COUNT(marks)))

@@ -25,8 +25,8 @@ int main(void)
 {
 	struct tcp_pair t = tcp_start();
 	struct tcp_link raw = packed_link(&t);
-	struct rail_link send = rail_link(weft_link_blocking(t.peer), WINDOW);
-	struct rail_link posted = rail_link(weft_link_posted(t.peer), WINDOW);
+	struct rail_link send = rail_link(weft_link_blocking(t.peer));
+	struct rail_link posted = rail_link(weft_link_posted(t.peer));
 	void *mem = page_memory(4096);
 
 	if (tcp_skip(&t.p, marks, COUNT(marks)))

@@ -42,6 +42,10 @@ struct link {
 	void (*send_window)(struct link *l, void *mem, size_t n);
 	void (*recv_window)(struct link *l, void *mem, size_t n);
 	struct link *plan; /* carries the plan of a measurement; NULL: this link itself */
+	unsigned window; /* messages in one; 0: WINDOW */
+	struct carried {
+		uint64_t in, out;
+	} carried; /* bytes, by the steps below: counted behind them, or the counting would be measured, too */
 };
 
 __attribute__((format(printf, 1, 2), noreturn)) static inline void die(const char *fmt, ...)
@@ -186,13 +190,15 @@ static inline double median(double *v, size_t n)
 
 static inline void pingpong_steps(struct link *l, int side, void *mem, size_t n, uint64_t steps)
 {
-	for (; steps; steps--) {
+	for (uint64_t i = 0; i < steps; i++) {
 		if (side == 0)
 			l->send(l, mem, n);
 		l->recv(l, mem, n);
 		if (side == 1)
 			l->send(l, mem, n);
 	}
+	l->carried.in += steps * n;
+	l->carried.out += steps * n;
 }
 
 static inline void window_send(struct link *l, void *mem, size_t n)
@@ -215,7 +221,7 @@ static inline void window_recv(struct link *l, void *mem, size_t n)
 
 static inline void window_steps(struct link *l, int side, void *mem, size_t n, uint64_t steps)
 {
-	uint64_t answer = 0;
+	uint64_t answer = 0, windows = steps * (l->window ? l->window : WINDOW) * n, answers = steps * sizeof(answer);
 
 	for (; steps; steps--) {
 		if (side == 0) {
@@ -226,6 +232,8 @@ static inline void window_steps(struct link *l, int side, void *mem, size_t n, u
 			l->send(l, &answer, sizeof(answer));
 		}
 	}
+	l->carried.in += side == 0 ? answers : windows;
+	l->carried.out += side == 0 ? windows : answers;
 }
 
 static inline uint64_t steps_ns(struct link *l, int side, void *mem, size_t n, bool window, uint64_t steps)

@@ -87,10 +87,6 @@ static inline void packed_recv_window(struct link *l, void *mem, size_t n)
 
 /* ---- weft's own connections, from outside of it ---- */
 
-struct rail_bytes {
-	uint64_t in, out;
-};
-
 struct tcp_ends {
 	struct sockaddr_storage here, there;
 	socklen_t len;
@@ -105,7 +101,7 @@ static inline void port_clear(struct sockaddr_storage *a)
 }
 
 /* An established connection that @fd is: its addresses, without ports, and what went over it. */
-static inline bool connection(int fd, struct tcp_ends *e, struct rail_bytes *ret)
+static inline bool connection(int fd, struct tcp_ends *e, struct carried *ret)
 {
 	struct tcp_info info = { 0 };
 	socklen_t n = sizeof(info), len = sizeof(e->there);
@@ -122,16 +118,16 @@ static inline bool connection(int fd, struct tcp_ends *e, struct rail_bytes *ret
 }
 
 /* All of this process but @own, added up; how many there are. @ret_ends: of one of them. */
-static inline int rail_look(int own, struct rail_bytes *ret, struct tcp_ends *ret_ends)
+static inline int rail_look(int own, struct carried *ret, struct tcp_ends *ret_ends)
 {
 	DIR *all = opendir("/proc/self/fd");
 	int count = 0;
 
 	if (!all)
 		die("/proc/self/fd: %s", strerror(errno));
-	*ret = (struct rail_bytes){ 0 };
+	*ret = (struct carried){ 0 };
 	for (struct dirent *d; (d = readdir(all)) != NULL;) {
-		struct rail_bytes one;
+		struct carried one;
 		int fd = atoi(d->d_name);
 
 		if (fd == own || fd == dirfd(all) || d->d_name[0] == '.' || !connection(fd, ret_ends, &one))
@@ -146,57 +142,15 @@ static inline int rail_look(int own, struct rail_bytes *ret, struct tcp_ends *re
 
 /* ---- weft over its connections ---- */
 
-/* A weft link that counts what it carries. */
+/* A weft link, whose bytes are counted (measure.h), and what the kernel had counted before. */
 struct rail_link {
-	struct weft_link w; /* first: its functions count, and call those of @inner */
-	struct link inner;
-	unsigned window; /* messages in one */
-	struct rail_bytes carried, before; /* since rail_begin; what the kernel had counted then */
+	struct weft_link w; /* first */
+	struct carried before;
 };
 
-static inline void rail_send(struct link *l, void *mem, size_t n)
+static inline struct rail_link rail_link(struct weft_link w)
 {
-	struct rail_link *k = (struct rail_link *)l;
-
-	k->carried.out += n;
-	k->inner.send(l, mem, n);
-}
-
-static inline void rail_recv(struct link *l, void *mem, size_t n)
-{
-	struct rail_link *k = (struct rail_link *)l;
-
-	k->carried.in += n;
-	k->inner.recv(l, mem, n);
-}
-
-static inline void rail_send_window(struct link *l, void *mem, size_t n)
-{
-	struct rail_link *k = (struct rail_link *)l;
-
-	k->carried.out += k->window * n;
-	k->inner.send_window(l, mem, n);
-}
-
-static inline void rail_recv_window(struct link *l, void *mem, size_t n)
-{
-	struct rail_link *k = (struct rail_link *)l;
-
-	k->carried.in += k->window * n;
-	k->inner.recv_window(l, mem, n);
-}
-
-static inline struct rail_link rail_link(struct weft_link w, unsigned window)
-{
-	struct rail_link k = { .w = w, .inner = w.l, .window = window };
-
-	k.w.l.send = rail_send;
-	k.w.l.recv = rail_recv;
-	if (w.l.send_window) {
-		k.w.l.send_window = rail_send_window;
-		k.w.l.recv_window = rail_recv_window;
-	}
-	return k;
+	return (struct rail_link){ .w = w };
 }
 
 /* ---- both ---- */
@@ -236,7 +190,7 @@ static inline int tcp_connect(struct tcp_pair *t)
 static inline struct tcp_pair tcp_start(void)
 {
 	struct tcp_pair t = { .p = procs_start(2) };
-	struct rail_bytes bytes;
+	struct carried bytes;
 
 	t.side = t.p.rank;
 	procs_meet(&t.p);
@@ -279,7 +233,7 @@ static inline void rail_begin(struct tcp_pair *t, struct rail_link *k)
 {
 	struct tcp_ends ends;
 
-	k->carried = (struct rail_bytes){ 0 };
+	k->w.l.carried = (struct carried){ 0 };
 	rail_look(t->fd, &k->before, &ends);
 	procs_meet(&t->p); /* nobody sends before both have looked */
 }
@@ -287,7 +241,8 @@ static inline void rail_begin(struct tcp_pair *t, struct rail_link *k)
 /* Returns bytes on the connections per byte carried. */
 static inline double rail_end(struct tcp_pair *t, const struct rail_link *k)
 {
-	struct rail_bytes now;
+	const struct carried *carried = &k->w.l.carried;
+	struct carried now;
 	struct tcp_ends ends;
 	int64_t in, out;
 
@@ -295,10 +250,10 @@ static inline double rail_end(struct tcp_pair *t, const struct rail_link *k)
 	rail_look(t->fd, &now, &ends);
 	in = (int64_t)(now.in - k->before.in);
 	out = (int64_t)(now.out - k->before.out);
-	if (in < (int64_t)k->carried.in || out < (int64_t)k->carried.out)
+	if (in < (int64_t)carried->in || out < (int64_t)carried->out)
 		die("weft brought %llu bytes here and took %llu away, but over its TCP connections went %lld and %lld",
-		    (unsigned long long)k->carried.in, (unsigned long long)k->carried.out, (long long)in, (long long)out);
-	return (double)(in + out) / (double)(k->carried.in + k->carried.out);
+		    (unsigned long long)carried->in, (unsigned long long)carried->out, (long long)in, (long long)out);
+	return (double)(in + out) / (double)(carried->in + carried->out);
 }
 
 static inline void rail_lat_sample(struct tcp_pair *t, struct rail_link *k, void *mem, size_t n, const char *series)
