@@ -8,7 +8,7 @@
 
 #include "peer/inner.h"
 
-#define ACK_DELAY (2 * WEFT_MS)         /* nobody waits for it: who sends has its memory back before */
+#define ACK_DELAY (8 * WEFT_MS)         /* nobody waits for it: who sends has its memory back before */
 #define ACK_SOON (20 * WEFT_MS / 1000)  /* much is kept for it: but an answer that is being made may take it along */
 #define CHUNK_DELAY (WEFT_MS / 4)       /* small beside what a lane may be given ahead (bulk.c): it need not wait for this */
 #define CHUNKS_UNTOLD (WF_CHUNKS_OUT / 3)       /* who sends one long message has no more than that under way */

@@ -269,6 +269,7 @@ void wf_trunk_held(struct wf_trunk *t)
 	atomic_store_explicit(&t->due, true, memory_order_relaxed);
 	atomic_store_explicit(&holding, 1, memory_order_relaxed);
 	wf_trunks_by(wf_now() + HELD_LONG);
+	wf_lead_soon();
 }
 
 /* As wf_trunk_turn, by the short way if there is nothing but something to write. */
