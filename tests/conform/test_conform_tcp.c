@@ -16,6 +16,10 @@
 #include "conform.h"
 #include "net/tcp/tcp.h"
 
+#ifndef SO_RESERVE_MEM
+#define SO_RESERVE_MEM 73
+#endif
+
 static struct weft_rail_stat stat_of(struct side *s)
 {
 	struct weft_rail_stat stat = { .size = sizeof(stat) };
@@ -407,6 +411,54 @@ TEST(lanes_have_the_congestion_control_that_was_asked_for_or_fits)
 		CHECK_EQ(wf_rail_open("tcp:lo", bad[i], &conform_upcalls, conform_retry, NULL, &rail), -EINVAL);
 		CHECK(*weft_last_error());
 	}
+}
+
+static int reserve_of(const struct end *e)
+{
+	socklen_t len = sizeof(int);
+	int bytes = -1;
+
+	MUST_OK(getsockopt(((struct tcp_lane *)e->lane)->fd, SOL_SOCKET, SO_RESERVE_MEM, &bytes, &len));
+	return bytes;
+}
+
+static bool reserves_here(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), bytes = TCP_RESERVE;
+	bool can;
+
+	MUST(fd >= 0);
+	can = setsockopt(fd, SOL_SOCKET, SO_RESERVE_MEM, &bytes, sizeof(bytes)) == 0;
+	close(fd);
+	return can;
+}
+
+TEST(so_many_lanes_that_are_busy_have_memory_of_the_kernels_set_aside)
+{
+	struct end *e[TCP_RESERVES + 2], *last;
+	struct side a, b;
+
+	if (!reserves_here())
+		SKIP("this kernel, or this control group, sets none aside");
+	pair_open(&a, &b);
+	for (size_t i = 0; i < TCP_RESERVES + 2; i++) {
+		bool has = i < TCP_RESERVES;
+
+		e[i] = cable(&a, &b, WEFT_LANE_HEAD);
+		CHECK_EQ(reserve_of(e[i]), 0);
+		carry(e[i], 300000, 70000);
+		CHECK_EQ(reserve_of(e[i]), has ? TCP_RESERVE : 0);
+		CHECK_EQ(reserve_of(e[i]->other), has ? TCP_RESERVE : 0);
+	}
+	end_close(e[0]);                /* then another has it */
+	end_close(e[0]->other);
+	last = e[TCP_RESERVES + 1];
+	carry(last, 300000, 70000);
+	CHECK_EQ(reserve_of(last), TCP_RESERVE);
+	CHECK_EQ(reserve_of(last->other), TCP_RESERVE);
+	CHECK_EQ(reserve_of(e[TCP_RESERVES]), 0);
+	side_close(&a);
+	side_close(&b);
 }
 
 TEST(what_a_bulk_lane_has_accepted_and_not_sent_is_bounded)

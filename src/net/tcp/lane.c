@@ -184,6 +184,7 @@ void wf_tcp_lane_close(void *state)
 	epoll_ctl(rail->epoll, EPOLL_CTL_DEL, lane->fd, NULL);  /* closing is not enough where a forked child has it too */
 	close(lane->fd);
 	lane->fd = -1;
+	wf_tcp_reserve_end(lane);
 	wf_tcp_unblock(lane);
 	wf_lock(&rail->lock);
 	unlist_locked(lane);

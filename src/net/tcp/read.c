@@ -285,11 +285,6 @@ WF_HOT static int feed(struct tcp_ref ref, unsigned char *p, size_t len, int *ev
 	return feed_on(ref, &(struct feed){ .p = p, .len = len, .again = true }, events);
 }
 
-static void count_received(struct tcp_lane *lane, ssize_t n)
-{
-	atomic_store_explicit(&lane->received, atomic_load_explicit(&lane->received, memory_order_relaxed) + (uint64_t)n, memory_order_relaxed);
-}
-
 /* One system call. Bytes read, with those of the need accounted for in @ret_rest: what lies at @ret_base in all. 0: the end; -E. */
 static ssize_t read_once(struct tcp_lane *lane, unsigned char **ret_base, size_t *ret_rest, bool *ret_full)
 {
@@ -320,7 +315,7 @@ static ssize_t read_once(struct tcp_lane *lane, unsigned char **ret_base, size_t
 	if (n < 0)
 		return n;
 	*ret_full = (size_t)n == room + open;
-	count_received(lane, n);
+	wf_tcp_count(lane, &lane->received, n);
 	if ((size_t)n < open)
 		open = (size_t)n;
 	if (open)
@@ -385,7 +380,7 @@ WF_HOT static int read_ahead(struct tcp_ref ref, size_t front, struct iovec piec
 	*ret_n = n = read_into(lane, stage, front, piece);
 	if (n <= 0)
 		return 0;
-	count_received(lane, n);
+	wf_tcp_count(lane, &lane->received, n);
 	if ((size_t)n <= front)
 		return feed(ref, stage, (size_t)n, events);
 	got = (size_t)n - front < piece.iov_len ? (size_t)n - front : piece.iov_len;
@@ -516,7 +511,7 @@ WF_HOT bool wf_tcp_read(struct tcp_ref ref, int *ret_events)
 	if (wf_unlikely(n <= 0))
 		return n == -EAGAIN || n == -EINTR || read_fails(ref, n, ret_events);
 	++*ret_events;
-	count_received(lane, n);
+	wf_tcp_count(lane, &lane->received, n);
 	need->pieces = 0;
 	need->min = need->want = 0;
 	need->later = 0;

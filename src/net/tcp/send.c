@@ -79,7 +79,7 @@ WF_HOT ssize_t wf_tcp_send(void *state, const struct weft_out *out)
 	if (n >= 0) {
 		if (wf_unlikely((size_t)n > TCP_HUGE))
 			atomic_store_explicit(&lane->rail->elsewhere, true, memory_order_relaxed);
-		atomic_store_explicit(&lane->sent, atomic_load_explicit(&lane->sent, memory_order_relaxed) + (uint64_t)n, memory_order_relaxed);
+		wf_tcp_count(lane, &lane->sent, n);
 		if ((size_t)n < all)
 			wf_tcp_block(lane);
 		return n;

@@ -42,9 +42,14 @@
 #define TCP_CHUNKS 4096u
 #define TCP_EVENTS 64
 #define TCP_HITS 64                     /* reads that found something before a busy lane leaves the epoll set */
+#define TCP_BUSY 16                     /* a lane that has carried 2^this bytes one way is busy: reserve.c */
+#define TCP_RESERVE (256 << 10)         /* bytes for each that is */
+#define TCP_RESERVES 16u                /* for so many of a rail */
 #define TCP_STRIDE 64                   /* while one lane is busy the others are looked at every so many polls */
 
 enum tcp_state { TCP_CONNECTING = 1, TCP_STRANGER, TCP_UP, TCP_DEAD };
+
+enum tcp_reserve { TCP_UNASKED, TCP_RESERVED, TCP_REFUSED };
 
 /* Bits of lane.word below the generation. */
 #define TCP_CLOSED UINT64_C(1)          /* its owner gave it back */
@@ -59,6 +64,7 @@ struct tcp_lane {
 	_Atomic uint32_t state;         /* enum tcp_state. Poller writes; senders read */
 	_Atomic int broken;             /* what send found wrong; 0: nothing. Told by down() */
 	_Atomic uint64_t sent, received;        /* bytes; written by its sender, by the poller; 0 when it is closed */
+	_Atomic uint32_t reserve;       /* enum tcp_reserve */
 	/* Set at open, then constant. */
 	struct tcp_rail *rail;
 	uint32_t index;
@@ -128,6 +134,7 @@ struct tcp_rail {
 	struct weft_need asked;         /* what take() did, where it was asked in read.c: wf_tcp_read */
 	/* Any thread, atomic. */
 	_Alignas(WF_LINE) _Atomic(struct tcp_lane *) in;        /* where the poller is */
+	_Atomic uint32_t reserves;                              /* lanes that have one */
 	_Atomic bool elsewhere;                                 /* a hint: much was sent, and what answers it may come on another lane than the hot one */
 	_Atomic(void *) poller;                                 /* who polls: an address of its thread; NULL: nobody */
 };
@@ -176,6 +183,20 @@ void wf_tcp_unblock(struct tcp_lane *lane);             /* forgets what take() l
 
 /* send.c */
 ssize_t wf_tcp_send(void *lane, const struct weft_out *out);
+
+/* reserve.c */
+void wf_tcp_reserve(struct tcp_lane *lane);             /* it is busy */
+void wf_tcp_reserve_end(struct tcp_lane *lane);         /* [closing it] */
+
+/* @n more bytes have gone by @lane, which @count counts, one of its own. */
+static inline void wf_tcp_count(struct tcp_lane *lane, _Atomic uint64_t *count, ssize_t n)
+{
+	uint64_t before = atomic_load_explicit(count, memory_order_relaxed), now = before + (uint64_t)n;
+
+	atomic_store_explicit(count, now, memory_order_relaxed);
+	if (wf_unlikely((before ^ now) >> TCP_BUSY) && wf_unlikely(atomic_load_explicit(&lane->reserve, memory_order_relaxed) == TCP_UNASKED))
+		wf_tcp_reserve(lane);
+}
 
 /* congestion.c */
 int wf_tcp_congestion_begin(struct tcp_rail *rail, int listener);       /* who is let in has it from there; -E: what was asked for cannot be had */
