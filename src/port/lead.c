@@ -311,7 +311,7 @@ static bool looked_since(void)
 }
 
 /* [listener] How long until it comes by again. Who has just begun to look may soon compute; who has looked for long will go on, and is interrupted for nothing where no core is free: 10 us and more of a message's time,
- * which every millisecond in both processes is 2 % of all (8 B to and fro on two cores, over lo 1.101 of raw TCP and 1.081, over a veth 1.100 and 1.075; virtual x86-64). */
+ * which every millisecond in both processes is 2 % of all (8 B to and fro on two cores, over lo 1.088 of raw TCP and 1.060, over a veth 1.092 and 1.068; virtual x86-64). */
 static int64_t stay_away(void)
 {
 	int64_t most = attendance / TICK_SHARE, stay;

@@ -1,8 +1,8 @@
 /* reserve.c - memory that the kernel sets aside for lanes that are busy.
  *
  * What a socket holds is counted, by the page, for the process's control group and for all of TCP, and is given back as soon as it is free: for every message anew, where it is sent and where it is read. What was
- * set aside for a socket (SO_RESERVE_MEM, since Linux 5.16) is counted once. (With 128 KiB, in turns, sixteen cores of x86-64: 8 B over lo 1.05 -> 1.03 of bare sockets, over a veth 1.05 -> 1.01; 16 KiB 0.99 -> 0.93
- * and 1.04 -> 0.99; 64 KiB 0.85 -> 0.82 and 0.87 -> 0.84.)
+ * set aside for a socket (SO_RESERVE_MEM, since Linux 5.16) is counted once. (In turns, sixteen cores of x86-64: 8 B over lo 1.053 -> 1.035 of bare sockets, over a veth 1.042 -> 1.020; 16 KiB 1.001 ->
+ * 0.938 and 1.057 -> 1.018; 64 KiB 0.848 -> 0.822 and 0.910 -> 0.877.)
  *
  * No page lies there until it is needed, but it is counted as if: so only a lane that has carried something has it, until it is closed, and only so many of a rail. Where the kernel has no such thing, or
  * the group no such room, all is as without.
