@@ -133,6 +133,8 @@ static int lane_frame(struct wf_remote *r, struct wf_lane *lane, const unsigned 
 			return -EPROTO;
 		if (epoch < out->epoch || out->lane != lane)
 			return 0;
+		if (value < out->rt.acked && !out->waits)
+			return 0;       /* since it was written a match was told, by another lane */
 		return p[0] == WF_WIRE_ACK ? wf_out_acked(r, out, value) : wf_out_resume(r, out, value);
 	case WF_WIRE_CHUNKS:
 		return wf_bulk_acked(r, lane, value, (weft_time)epoch * 1000);

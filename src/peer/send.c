@@ -358,6 +358,12 @@ WF_HOT void wf_send_check(struct wf_remote *r, struct wf_rsend *s)
 		wf_send_over(r, s, s->err);
 }
 
+/* What was matched is all there, and so is what lies before it in its stream: as by an ACK up to its end, which has no hurry otherwise. */
+static int matched(struct wf_remote *r, const struct wf_rsend *s)
+{
+	return s->acked ? 0 : wf_out_acked(r, r->out[wf_stream_of(s)], s->end);
+}
+
 int wf_send_ended(struct wf_remote *r, uint64_t number, int err)
 {
 	struct wf_rsend *s = wf_numbers_find(&r->sends, number);
@@ -366,6 +372,8 @@ int wf_send_ended(struct wf_remote *r, uint64_t number, int err)
 		return 0;
 	switch (s->state) {
 	case WF_S_EAGER:
+		if (!err && s->flags & WF_SEND_SYNC && (err = matched(r, s)) < 0)
+			return err;
 		s->ended = true;
 		s->err = err;
 		wf_send_check(r, s);

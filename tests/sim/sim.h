@@ -58,6 +58,7 @@ struct post {                           /* a receive */
 	struct wf_landing invite;       /* memory told ahead of the message */
 	uint8_t *invite_buf;
 	bool invite_open, invite_closing, by_invite;
+	uint64_t answer;                /* to whom, when all is there; 0: nobody */
 	int err;
 	uint32_t name;
 	struct post *all;

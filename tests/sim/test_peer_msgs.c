@@ -46,6 +46,44 @@ TEST(a_payload_up_to_4_KiB_is_done_at_once_and_a_larger_one_when_acknowledged)
 	rig_free(w);
 }
 
+TEST(who_waits_for_a_match_does_not_wait_for_an_acknowledgement_that_has_no_hurry)
+{
+	struct world *w = rig_new((struct sim_conf){ 0 });
+	struct mail *first = rig_send(w, 8, 0), *before, *m;
+
+	rig_post(w);
+	rig_run(w, 100);
+	CHECK(first->matched);
+	before = rig_send(w, WF_INLINE_MOST + 1, 0);
+	m = rig_send(w, WF_INLINE_MOST + 1, WF_SEND_SYNC);
+	rig_post(w);
+	rig_post(w);
+	rig_run(w, 2);
+	CHECK(m->matched && m->ended && !m->err);
+	CHECK(before->ended && !before->err);           /* all of its stream up to there has come */
+	rig_run(w, 100);
+	rig_free(w);
+}
+
+TEST(a_match_of_what_has_not_left_is_refused)
+{
+	for (int left = 0; left < 2; left++) {
+		struct wf_remote r;
+		struct wf_lane *lane[3];
+		struct wf_rsend s = { .to = 1, .from = 1, .len = 20000, .flags = WF_SEND_SYNC };
+		unsigned char bytes[600], ended[16];
+
+		alone(&r, lane);
+		CHECK_EQ(wf_remote_send(&r, &s, WEFT_S), 0);
+		if (left)
+			CHECK(acts_of(&r, WF_ACT_WRITE) > 0 && general(&r, lane[1], bytes) > 0);
+		wf_wire_put(ended, WF_WIRE_ENDED, 0, 0, s.number);
+		CHECK_EQ(control(&r, lane[0], ended, sizeof(ended)), left ? 0 : -EPROTO);
+		CHECK_EQ(s.state, left ? WF_S_OVER : WF_S_EAGER);
+		wf_remote_fini(&r);
+	}
+}
+
 TEST(what_finds_its_stream_full_goes_in_its_turn_when_something_is_acknowledged)
 {
 	struct wf_remote r;

@@ -305,9 +305,8 @@ static void got_body(struct proc *p, struct wf_remote *r, uint32_t other, struct
 		post->landing = (struct wf_landing){ .len = m->len, .user = post->buf };
 		post->landing_open = true;
 		wf_remote_freed(r, act->cost);
+		post->answer = act->msg.flags & WF_WIRE_SYNC ? act->msg.send : 0;
 		wf_remote_body_into(r, e->lane, &post->landing);
-		if (act->msg.flags & WF_WIRE_SYNC)
-			wf_remote_answer(r, act->msg.send, 0);
 		return;
 	}
 	a = arrive(p, r, m, act, FILLING);
@@ -432,8 +431,12 @@ static struct wf_landing *landing_of(struct post *post)
 /* Nothing writes into @post's memory any more. */
 static void post_closed(struct post *post)
 {
+	int err = post->aborted ? -ECONNRESET : landing_of(post)->err;
+
 	post->landing_open = false;
-	post_over(post, post->aborted ? -ECONNRESET : landing_of(post)->err);
+	if (post->answer)
+		wf_remote_answer(post->r, post->answer, err);
+	post_over(post, err);
 }
 
 static void arrival_closed(struct arrival *a)
@@ -634,6 +637,8 @@ struct post *upper_post(struct proc *p, uint32_t port, int want_proc, int want_c
 				seek(p, i, port, post);
 				shell_after(p, i);
 			}
+		if (named(post))
+			shell_after(p, (uint32_t)want_proc);    /* somebody there is waited for now */
 		return post;
 	}
 	uint32_t other = a->mail->from_proc;
