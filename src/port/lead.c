@@ -304,6 +304,8 @@ static bool looked_since(void)
 		attendance += now - came_by;
 	else
 		attendance = 0;
+	if (called)
+		tick = TICK_LEAST;      /* who called it computes next, or waits at once: soon we know */
 	strays = false;
 	atomic_store_explicit(&seldom, false, memory_order_relaxed);
 	came_by = now;

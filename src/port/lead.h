@@ -2,7 +2,7 @@
  *
  * A thread that spins looks at them itself. Of those that sleep one leads: it sleeps on the rails' descriptor, so what arrives for it needs no second switch; the
  * others sleep on their own words. While somebody looks or leads the listener keeps out of the way: it only comes by, after an eighth of a millisecond and then ever more seldom,
- * once a millisecond at last, or, where it finds somebody there each time, after a fourth of the time that this has been so, 8 ms at most, to see whether that is still so. When nobody does it watches them itself. A process at rest has nobody awake. While a thread is at the rails, which
+ * once a millisecond at last, or, where it finds somebody there each time, after a fourth of the time that this has been so, 8 ms at most, to see whether that is still so. Who begins what goes on while he may compute calls it back then (wf_lead_soon). When nobody looks it watches them itself. A process at rest has nobody awake. While a thread is at the rails, which
  * may take it long if it writes much, nobody else watches them: their descriptor would tell again and again of what only that one can take.
  *
  * Who spins may take a busy lane out of what the descriptor tells of; it is put back before somebody sleeps there (arm). So nobody spins like that while another leads, and
@@ -27,7 +27,7 @@
 int wf_lead_init(int set);              /* [one thread] @set: an epoll set of the rails to sleep in; -1: none */
 void wf_lead_fini(void);
 
-void wf_lead_soon(void);                /* [any] something waits that is to leave within a millisecond, and who brought it may compute now */
+void wf_lead_soon(void);                /* [any] something is under way, or waits for company, and who began it may compute now: then it is to be seen to within a millisecond or two */
 void wf_lead_hurry(weft_time when);     /* [any] route.h's next() says @when now, or did: who sleeps on the rails for longer looks again */
 
 /* For wf_lead_look alone. */

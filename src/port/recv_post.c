@@ -1,6 +1,7 @@
 /* recv_post.c - receives that are posted: what is there goes to them at once, what comes when it comes. */
 #include <errno.h>
 
+#include "port/lead.h"
 #include "port/listener.h"
 #include "port/op.h"
 #include "port/open.h"
@@ -134,8 +135,11 @@ static int start_recv(struct weft_port *p, const struct weft_op *op, struct weft
 	wf_port_leave(p);
 	if (work.copies)
 		wf_work_do(p, &work);
-	if (err == 0)
+	if (err == 0) {
+		if (wf_unlikely(wf_hosts != NULL))
+			wf_lead_soon();
 		return 0;
+	}
 	if (err == 1 && send && (send->a.kind == WF_FAR || send->a.kind == WF_WIRED)) {
 		wf_recv_fetch(p, r, send);
 		return 0;
@@ -204,6 +208,8 @@ static inline __attribute__((always_inline)) struct weft_req *post_plain_locked(
 		wf_seek_locked(p, e->head);
 	if (wf_unlikely(p->asks))
 		wf_hosts->seek_locked(p, e->head);
+	if (wf_unlikely(wf_hosts != NULL))
+		wf_lead_soon();
 	return r;
 }
 

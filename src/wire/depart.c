@@ -381,6 +381,8 @@ int wf_depart(struct outgoing *o, struct weft_req *r)
 		wf_departure_put_locked(d);
 	}
 	wf_unlock(&wf_user_lock);
+	if (!o->blocks)
+		wf_lead_soon();
 	if (left) {
 		wf_trunk_kick(t);
 		wf_lead_errand();

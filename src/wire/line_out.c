@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/shield.h"
 #include "peer/brief_body.h"
+#include "port/lead.h"
 #include "wire/line.h"
 #include "wire/line_again.h"
 
@@ -204,7 +205,9 @@ void wf_line_write(struct wf_line *l)
 		wf_unlock(&l->writing);
 		atomic_thread_fence(memory_order_seq_cst);
 	} while (again(l, r));
-	if (r < 0 && r != -EAGAIN)
+	if (r == -EAGAIN)
+		wf_lead_soon();
+	else if (r < 0)
 		wf_line_end(l);
 }
 
@@ -312,6 +315,8 @@ WF_HOT static void write_over(struct wf_line *l, int r)
 		wf_line_end(l);
 	else if (again(l, r))
 		wf_line_write(l);
+	else if (r == -EAGAIN)
+		wf_lead_soon();
 	wf_unshield();
 }
 

@@ -6,6 +6,7 @@
  * For each length: the time of a transfer, the time of a computation about as long, and of both at once; then 1 - (both - the longer) / the
  * shorter, which is 1 if one hides the other and 0 if they follow one another. Medians. Each round begins with a word from the receiver, whose
  * receive is posted. The send is done when it was received: else a short one's transfer would be the copy that the call makes, which nothing can hide.
+ * Last, both once more where the two have been busy with one another for a while: weft's own threads have kept out of the way, and are to find out that somebody computes now.
  */
 #include <dirent.h>
 #include <sched.h>
@@ -19,8 +20,9 @@
 #define LEAST (64u << 10)
 #define MOST (16u << 20)
 #define ROUNDS 15
+#define CHAT (50 * WEFT_MS)
 
-enum { TRANSFER, COMPUTE, BOTH };
+enum { TRANSFER, COMPUTE, BOTH, AFTER };
 
 static volatile uint64_t sink;
 static char *data;
@@ -57,6 +59,23 @@ static double speed(void)
 	return best;
 }
 
+/* Words to and fro for a while. */
+static void chat(void)
+{
+	weft_time end = weft_now() + CHAT;
+	uint32_t more = 1;
+
+	while (more) {
+		if (rank == 0) {
+			more = weft_now() < end;
+			must(weft_send(NULL, ids[1][0], 3, &more, sizeof(more), WEFT_FOREVER), "to chat");
+		}
+		must(weft_recv(NULL, ids[!rank][0], 3, &more, sizeof(more), WEFT_FOREVER, NULL), "to chat");
+		if (rank == 1)
+			must(weft_send(NULL, ids[0][0], 3, &more, sizeof(more), WEFT_FOREVER), "to chat");
+	}
+}
+
 /* One round as its sender or receiver: how long it took here. */
 static double round_of(size_t len, int what, uint64_t turns)
 {
@@ -71,6 +90,8 @@ static double round_of(size_t len, int what, uint64_t turns)
 		turns_in(&from, computes ? turns : 0);
 		return (double)from;
 	}
+	if (what == AFTER)
+		chat();
 	if (rank == 0)
 		must(weft_recv(NULL, op.peer, 2, NULL, 0, WEFT_FOREVER, NULL), "to begin");
 	from = weft_now();
@@ -81,7 +102,7 @@ static double round_of(size_t len, int what, uint64_t turns)
 		must(weft_send(NULL, op.peer, 2, NULL, 0, WEFT_FOREVER), "to begin");
 	}
 	must(r, "to post");
-	if (what == BOTH && computes)
+	if (what >= BOTH && computes)
 		compute(turns);
 	if (r == 0)
 		must(weft_req_wait(&req, WEFT_FOREVER, &st), "to transfer");
@@ -138,7 +159,7 @@ void gauge_overlap(uint32_t thread)
 	data = calloc(1, MOST);
 	per_ns = speed();
 	for (size_t len = LEAST; len <= MOST; len *= 4) {
-		double transfer, alone, both, longer, shorter;
+		double transfer, alone, both, after, longer, shorter;
 		uint64_t turns;
 
 		median_of(len, TRANSFER, 0);            /* all is warm */
@@ -146,11 +167,12 @@ void gauge_overlap(uint32_t thread)
 		turns = (uint64_t)(transfer * per_ns);
 		alone = median_of(len, COMPUTE, turns);
 		both = median_of(len, BOTH, turns);
+		after = median_of(len, AFTER, turns);
 		longer = transfer > alone ? transfer : alone;
 		shorter = transfer > alone ? alone : transfer;
 		if (arg == 2 || arg == (int)rank)
-			say("overlap %zu: transfer %.0f compute %.0f both %.0f us: %.2f", len, transfer / 1e3, alone / 1e3, both / 1e3,
-			    1 - (both - longer) / shorter);
+			say("overlap %zu: transfer %.0f compute %.0f both %.0f us: %.2f, after a chat %.0f", len, transfer / 1e3, alone / 1e3, both / 1e3,
+			    1 - (both - longer) / shorter, after / 1e3);
 	}
 	free(data);
 }

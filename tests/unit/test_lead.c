@@ -5,6 +5,7 @@
 #include "port/lead.h"
 #include "port/listener.h"
 #include "test.h"
+#include "weft/weft.h"
 
 #define USUAL WEFT_MS                   /* how long it stays away at most, unless somebody is always there */
 #define LONG (8 * WEFT_MS)
@@ -130,6 +131,29 @@ TEST(what_waits_for_company_calls_a_listener_that_has_gone_for_long)
 	CHECK_EQ(atomic_load(&wf_listener_parker.word), 1);
 	wf_park_end(&wf_listener_parker);
 	rails_close();
+}
+
+TEST(so_does_who_posts_a_receive)
+{
+	struct weft_req *req[2] = { NULL };
+	char byte;
+
+	MUST_OK(weft_init(NULL));
+	rails_open();
+	for (int i = 0; i < 2; i++) {
+		struct weft_op op = { .size = sizeof(op), .peer = WEFT_ANY, .tag = 1, .data = i ? NULL : &byte, .len = !i };   /* the short way, and the long one */
+
+		attend(wf_now(), 0);
+		wf_park_begin(&wf_listener_parker);
+		CHECK_EQ(weft_recv_post(NULL, &op, &req[i], NULL), 0);
+		CHECK_EQ(atomic_load(&wf_listener_parker.word), 0);
+	}
+	rails_close();
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ(weft_req_cancel(req[i]), 0);
+		CHECK_EQ(weft_req_wait(&req[i], 0, NULL), -ECANCELED);
+	}
+	MUST_OK(weft_fini(WEFT_FOREVER));
 }
 
 TEST_MAIN
