@@ -128,6 +128,7 @@ void wf_lane_wake(struct wf_remote *r, struct wf_lane *lane);
 void wf_lane_drop(struct wf_remote *r, struct wf_lane *lane);
 void wf_lane_expect(struct wf_remote *r, struct wf_lane *lane);                 /* an answer, from now on */
 void wf_lane_moved(struct wf_remote *r, struct wf_lane *lane);                  /* one came */
+void wf_lane_probe(struct wf_remote *r, struct wf_lane *lane);                  /* a PING, unless one is under way: what answers it takes along what is to be acknowledged */
 void wf_lane_home(struct wf_remote *r, struct wf_lane *lane);                   /* it is good again */
 void wf_lane_speaks(struct wf_remote *r, struct wf_lane *lane, weft_time now);  /* it was suspected, and something came by it */
 void wf_lanes_run(struct wf_remote *r);

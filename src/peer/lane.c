@@ -227,7 +227,7 @@ WF_HOT void wf_lane_moved(struct wf_remote *r, struct wf_lane *lane)
 		wf_arm(r, r->now + LATE_LEAST / 2);
 }
 
-static void probe(struct wf_remote *r, struct wf_lane *lane)
+void wf_lane_probe(struct wf_remote *r, struct wf_lane *lane)
 {
 	if (lane->pinged || lane->ping_due || lane->closing)
 		return;
@@ -264,7 +264,7 @@ static void watch(struct wf_remote *r, struct wf_lane *lane)
 	}
 	if (!lane->since) {
 		if (r->now - lane->heard >= rest)
-			probe(r, lane);
+			wf_lane_probe(r, lane);
 		else
 			wf_arm(r, lane->heard + rest);
 		return;
@@ -275,7 +275,7 @@ static void watch(struct wf_remote *r, struct wf_lane *lane)
 	}
 	for (struct wf_lane *o = r->lanes; o < r->lanes + WF_LANES; o++)
 		if (o->up)
-			probe(r, o);
+			wf_lane_probe(r, o);
 	if (lane->suspect) {
 		if (r->now - lane->suspect_at >= SUSPECT_MOST)
 			wf_lane_drop(r, lane);

@@ -38,14 +38,6 @@ uint32_t wf_ping_wants(const struct wf_remote *r)
 	return r->ping && !r->ping->over ? UINT32_C(1) << r->ping->slot : 0;
 }
 
-static void again(struct wf_remote *r, struct wf_lane *lane)
-{
-	if (lane->pinged || lane->ping_due || lane->closing)
-		return;
-	lane->ping_due = true;
-	wf_lane_wake(r, lane);
-}
-
 void wf_ping_run(struct wf_remote *r)
 {
 	struct wf_ping *p = r->ping;
@@ -58,7 +50,7 @@ void wf_ping_run(struct wf_remote *r)
 	}
 	wf_arm(r, p->until);
 	if (r->slots[p->slot].lane)
-		again(r, r->slots[p->slot].lane);
+		wf_lane_probe(r, r->slots[p->slot].lane);
 }
 
 void wf_ping_answered(struct wf_remote *r, struct wf_lane *lane, weft_time sent)
@@ -71,7 +63,7 @@ void wf_ping_answered(struct wf_remote *r, struct wf_lane *lane, weft_time sent)
 	if (sent >= p->since)                   /* else one that the lane had sent for itself before */
 		p->ns[p->slot][p->got[p->slot]++] = t < UINT32_MAX ? (uint32_t)t : UINT32_MAX;
 	if (p->got[p->slot] < p->count) {
-		again(r, lane);
+		wf_lane_probe(r, lane);
 		return;
 	}
 	p->since = r->now;

@@ -138,6 +138,17 @@ void wf_remote_left(struct wf_remote *r, weft_time now)
 		closed(r);
 }
 
+/* All has left that is not acknowledged; the other end has no reason to be quick, unless it is asked. */
+static void hurry(struct wf_remote *r)
+{
+	for (uint64_t m = r->unacked; m; m &= m - 1) {
+		struct wf_out *out = r->out[__builtin_ctzll(m)];
+
+		if (out->lane && out->rt.sent == out->rt.tail && out->rt.acked < out->rt.tail)
+			wf_lane_probe(r, out->lane);
+	}
+}
+
 /* Drained: BYE; acknowledged: closed. */
 static void run_close(struct wf_remote *r)
 {
@@ -153,6 +164,8 @@ static void run_close(struct wf_remote *r)
 	} else if (r->bye_out && !r->unacked) {
 		closed(r);
 	}
+	if (r->unacked && !r->live)
+		hurry(r);
 }
 
 /* What waits for room though nothing is under way found no memory. */
