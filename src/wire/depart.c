@@ -4,7 +4,7 @@
  * request; both are covered by wf_user_lock. The remote wants the payload in pieces that stay: what is not one block is copied into one first.
  *
  * What is sent unasked goes from where it lies, and is copied when it has been written: then its sender is done, while the other end still reads. The copy stays until the
- * other end has acknowledged it, at most as much as its window. A buffer that was handed over needs no copy.
+ * other end has acknowledged it, at most as much as its window. A buffer that was handed over needs no copy; one that is lent is copied, as who lent it waits for it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -394,6 +394,12 @@ int wf_depart(struct outgoing *o, struct weft_req *r)
 	return err < 0 ? err : 0;
 }
 
+/* Does @r have its memory for good? */
+static bool handed(const struct weft_req *r)
+{
+	return r->buf && !wf_buf_is_shared(r->buf);
+}
+
 /* [wf_user_lock, trunk.lock] Nobody reads from its memory now, and from @copy's from now on: the request, which is over; NULL: it was before. */
 static struct weft_req *move_locked(struct wf_departure *d, struct weft_buf *copy)
 {
@@ -401,7 +407,7 @@ static struct weft_req *move_locked(struct wf_departure *d, struct weft_buf *cop
 
 	if (!r)
 		return NULL;
-	if (r->buf) {
+	if (handed(r)) {
 		d->flat = r->buf;
 		d->kind = r->a.kind;
 		r->buf = NULL;
@@ -418,7 +424,7 @@ void wf_depart_written(struct wf_trunk *t, struct wf_rsend *s)
 	struct wf_departure *d = wf_of(s, struct wf_departure, s);
 	struct weft_buf *copy = NULL;
 	struct weft_req *r = d->req;            /* pinned, it is not told to be over: nobody else changes d->req */
-	bool ours = !r || r->buf || d->flat, over;
+	bool ours = !r || handed(r) || d->flat, over;
 
 	if (!ours && wf_buf_alloc(s->len, &copy) == 0)
 		memcpy(copy->data, d->data, s->len);
