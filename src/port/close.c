@@ -253,6 +253,15 @@ static void undress(struct weft_port *p, weft_id id)
 		wf_big_cells_put(cells);
 }
 
+/* @id has ended, and nobody finds it any more: no further port is made for what is sent to a context of it. One was, perhaps, since its thread closed those it had (self.c). */
+static void end_orphans(weft_id id)
+{
+	struct weft_port *p;
+
+	while ((p = wf_context_orphan(id)) != NULL)
+		wf_port_end(p, WEFT_NOW);
+}
+
 int wf_port_end(struct weft_port *p, weft_time until)
 {
 	weft_id id = atomic_load_explicit(&p->id, memory_order_relaxed);
@@ -288,6 +297,8 @@ int wf_port_end(struct weft_port *p, weft_time until)
 	}
 	drop_arrivals(p, id, context);
 	wait_until_left(p);
+	if (!context && id != wf_process_id)
+		end_orphans(id);
 	if (!context) {
 		if (wf_peers_on() && atomic_exchange_explicit(&p->face->watched, 0, memory_order_relaxed))
 			wf_host_tell_ended(id);

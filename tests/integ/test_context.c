@@ -136,6 +136,50 @@ TEST(early_messages_of_a_thread_that_ends_without_opening_are_lost_and_announced
 	job_end();
 }
 
+/* One that sends to it all the time, while it ends, too. */
+struct hammer {
+	struct weft_port *port;
+	weft_id to;
+	_Atomic bool ended;
+	int last;
+};
+
+static void *hammer(void *arg)
+{
+	struct hammer *h = arg;
+	uint64_t v = 1;
+	int left = 2000;                /* once it has ended: more than a mailbox takes */
+
+	do {
+		h->last = weft_send(h->port, h->to, 1, &v, 8, WEFT_NOW);
+		left -= atomic_load(&h->ended);
+	} while (h->last != -ESRCH && left > 0);
+	return NULL;
+}
+
+TEST(a_thread_that_ends_while_its_context_is_sent_to_is_gone_for_who_sends)
+{
+	struct hammer h = { .port = NULL };
+
+	job_begin(0);
+	for (uint64_t i = test_scaled(200); i > 0; i--) {
+		pthread_t thread;
+		struct mate mate;
+
+		MUST_OK(weft_port_open(WEFT(port_opts, .context = weft_ctx_new()), &h.port));
+		mate_start(&mate);
+		h.to = mate.id;
+		atomic_store(&h.ended, false);
+		thread = thread_start(hammer, &h);
+		mate_stop(&mate);
+		atomic_store(&h.ended, true);
+		pthread_join(thread, NULL);
+		CHECK_EQ(h.last, -ESRCH);
+		CHECK_OK(weft_port_close(h.port, SOON));
+	}
+	job_end();
+}
+
 TEST(messages_for_a_context_already_closed_are_refused)
 {
 	uint64_t v = 1;
