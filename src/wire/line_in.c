@@ -15,6 +15,7 @@
 #include "wire/line.h"
 
 #define LANDING_TIME (5 * WEFT_MS)
+#define OPENED_LEAST (16u << 10)                /* of a body are opened at a time */
 
 /* Readers of several rails; who polls the only one is alone. What was read before is told before. */
 static inline void reading_lock(struct wf_trunk *t)
@@ -142,6 +143,18 @@ static __attribute__((noinline)) int frames(struct wf_line *l, struct wf_whole *
 	return r;
 }
 
+/* What is encrypted is opened while the rest is on its way: else all of it would be read first, and the sender be done before the reader begins. 0: all of it. */
+static size_t least(const struct wf_line *l)
+{
+	size_t n = 0;
+
+	if (l->open.end.mode != WF_MODE_FULL)
+		return 0;
+	for (uint32_t i = 0; i < l->pieces; i++)
+		n += l->into[i].iov_len;
+	return n < OPENED_LEAST ? n : OPENED_LEAST;
+}
+
 /* [reader] Where the body goes on; the driver is told by @need. Bytes nobody wants go by wf_line_bytes.
  * Another line may be in that landing: one of another rail, which another thread reads, leaves it soon. One of this rail leaves it when it gets more bytes or ends, and both
  * are ours to read: then this line ends instead, and what it carried comes again by the next one. */
@@ -168,7 +181,7 @@ static int body_goes(struct wf_line *l, struct weft_need *need)
 	l->pieces = (uint32_t)n;
 	memcpy(need->piece, l->into, (size_t)n * sizeof(l->into[0]));
 	need->pieces = (uint32_t)n;
-	need->min = 0;
+	need->min = least(l);
 	if (n == 0)
 		need->want = 1;
 	return 0;

@@ -16,7 +16,9 @@
 
 #define FLAT_ROOM (sizeof(((struct wf_line *)0)->flat) - WF_RECORD_HEAD - WF_AEAD_TAG)
 #define AGAIN_MOST 256u                         /* bytes of frames that are looked for in the next one */
-#define SEALED_BODY (128u << 10)                /* of a body are encrypted at a time */
+#define SEALED_BODY (128u << 10)                /* of a body are encrypted at a time, at most: */
+#define SEALED_LEAST (16u << 10)
+#define SEALED_SHARE 4                          /* this part of its message, as who reads decrypts one while the next is encrypted */
 #define SEALED_ROOM (WF_WIRE_SMALL + SEALED_BODY + WF_RECORD_HEAD + 2 * WF_AEAD_TAG)
 
 bool wf_line_say_locked(struct wf_line *l)
@@ -70,12 +72,19 @@ static int seal_small(struct wf_line *l, uint8_t **to)
 	return r;
 }
 
+static uint32_t sealed_most(const struct wf_line *l)
+{
+	uint64_t n = l->fill.send->len / SEALED_SHARE & ~UINT64_C(4095);
+
+	return n < SEALED_LEAST ? SEALED_LEAST : n < SEALED_BODY ? (uint32_t)n : SEALED_BODY;
+}
+
 /* [writing] As much of the body as fits this round. */
 static int seal_body(struct wf_line *l, uint8_t **to)
 {
 	struct wf_fill *f = &l->fill;
 	bool full = l->seal.end.mode == WF_MODE_FULL;
-	uint32_t room = full ? SEALED_BODY : UINT32_MAX;
+	uint32_t room = full ? sealed_most(l) : UINT32_MAX;
 	int r = 0;
 
 	while (r == 0 && l->body_sent < f->body_len && room && l->iovs < 48) {
