@@ -51,12 +51,12 @@ static void survivors_meet(void)
 /* Messages of every kind, both ways. */
 static void talk(weft_id peer)
 {
-	unsigned char *mem = memory(1 << 20);
+	unsigned char *mem = memory(1 << 20), *got = memory(1 << 20);
 	struct weft_req *req = NULL;
 
 	for (size_t len = 8; len <= 1 << 20; len *= 8) {
 		MUST(send_post(NULL, 0, peer, 1, mem, len, &req) >= 0);
-		MUST_OK(weft_recv(NULL, peer, 1, mem, len, SOON, NULL));
+		MUST_OK(weft_recv(NULL, peer, 1, got, len, SOON, NULL));
 		CHECK_OK(weft_req_wait(&req, SOON, NULL));
 	}
 	give(peer, 2, filled(SMALL, far_rank));
@@ -64,6 +64,7 @@ static void talk(weft_id peer)
 	put(take(peer, 2), 1 - far_rank);
 	put(take(peer, 3), 1 - far_rank);
 	free(mem);
+	free(got);
 }
 
 FAR(whoever_has_left_keeps_no_descriptor_and_no_memory_of_the_job, 2)

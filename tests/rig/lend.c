@@ -12,7 +12,7 @@
 
 #include "expect.h"
 
-enum { MOST = 64 << 10, AT_ONCE = 96 << 10, TAG = 7, PATIENCE = 2 };    /* s, less than a silent process has */
+enum { MOST = 64 << 10, AT_ONCE = 64 << 10, TAG = 7, PATIENCE = 2 };    /* s, less than a silent process has */
 
 static unsigned char mem[MOST], bytes[MOST];
 static weft_id other;
