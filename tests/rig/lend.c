@@ -1,6 +1,6 @@
 /* lend.c - buffers lent to another host are given back, though their receiver is stopped. usage: weft run --hosts A:1,B:1 ... lend ROUNDS
  *
- * Process 0 stops process 1, lends it buffers of up to 64 KiB, waits until each is idle and writes something else into it; only then process 1 goes on, and must receive what was lent. Says "lend: ok"
+ * They have talked for a while, so that all connections are there. Process 0 stops process 1, lends it buffers of up to 64 KiB, waits until each is idle and writes something else into it; only then process 1 goes on, and must receive what was lent. Says "lend: ok"
  * and exits 0.
  */
 #include <signal.h>
@@ -65,6 +65,24 @@ static void take(size_t len, uint32_t seed)
 	EXPECT(memcmp(mem, bytes, len), 0);
 }
 
+/* There and back until process 0 has had enough. */
+static void talk(bool first)
+{
+	weft_time until = weft_in(WEFT_S / 4);
+	uint32_t on = 1;
+
+	while (on && !faults) {
+		if (first) {
+			on = weft_now() < until;
+			EXPECT(weft_send(weft_port_world(), other, TAG, &on, sizeof(on), SOON), 0);
+			EXPECT(weft_recv(weft_port_world(), other, TAG, mem, MOST, SOON, NULL), 0);
+		} else {
+			EXPECT(weft_recv(weft_port_world(), other, TAG, &on, sizeof(on), SOON, NULL), 0);
+			EXPECT(weft_send(weft_port_world(), other, TAG, bytes, MOST, SOON), 0);
+		}
+	}
+}
+
 /* As much as the network takes while nobody reads; both know the lengths. */
 static void round_of(bool first, uint32_t round, struct weft_buf *buf, pid_t receiver)
 {
@@ -96,6 +114,7 @@ int main(int argc, char **argv)
 	first = getenv("WEFT_RANK")[0] == '0';
 	other = weft_at(first);
 	EXPECT(weft_buf_get(MOST, WEFT_RAIL_ANY, &buf), 0);
+	talk(first);
 	for (uint32_t i = 0; i < rounds && !faults; i++) {
 		/* Its pid says that it is where the last round has left it, and in weft's hands. */
 		if (first)
