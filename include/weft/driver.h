@@ -132,7 +132,8 @@ struct weft_upcalls {
 	uint32_t size, zero;
 
 	/* A lane that the other side opened and on which something has come (who only connects is no guest: the driver drops those that
-	 * stay silent, and bounds their number). 0: weft has it from now on, up() is not called. <0: refused; the driver ends it. */
+	 * stay silent, and bounds their number). @from: whose it is: the same for all lanes of one host, as what weft says of strangers is
+	 * bounded by that. 0: weft has it from now on, up() is not called. <0: refused; the driver ends it. */
 	int (*incoming)(void *rail, void *driver_lane, const struct weft_addr *from, void **ret_lane);
 
 	/* A lane opened here is there: send works. At most once, before everything else of that lane. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Its entry; else one whose minute is over, or was never used; else NULL. */
-static struct wf_quiet_source *entry_find(struct wf_quiet *q, const uint8_t source[16], weft_time now)
+static struct wf_quiet_source *entry_find(struct wf_quiet *q, const uint8_t source[WF_QUIET_NAME], weft_time now)
 {
 	struct wf_quiet_source *old = NULL;
 
@@ -23,7 +23,7 @@ static struct wf_quiet_source *entry_find(struct wf_quiet *q, const uint8_t sour
 	return old;
 }
 
-bool wf_quiet_tell(struct wf_quiet *q, const uint8_t source[16], weft_time now, uint64_t *ret_since)
+bool wf_quiet_tell(struct wf_quiet *q, const uint8_t source[WF_QUIET_NAME], weft_time now, uint64_t *ret_since)
 {
 	struct wf_quiet_source *s = entry_find(q, source, now);
 

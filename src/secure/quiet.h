@@ -14,10 +14,11 @@
 
 #define WF_QUIET_SOURCES 64
 #define WF_QUIET_TIME (60 * WEFT_S)
+#define WF_QUIET_NAME 24                /* bytes of an address; of a longer one the first */
 
 struct wf_quiet {
 	struct wf_quiet_source {
-		uint8_t source[16];
+		uint8_t source[WF_QUIET_NAME];
 		weft_time told;         /* when its last line was written */
 		uint64_t since;         /* how many were not, from then on */
 		bool used;
@@ -27,6 +28,6 @@ struct wf_quiet {
 
 /* Zeroed memory is an empty one.
  * One more from @source (an address, padded with zeros). True: write a line now, and say in it that @ret_since of this source were not told. */
-bool wf_quiet_tell(struct wf_quiet *q, const uint8_t source[16], weft_time now, uint64_t *ret_since);
+bool wf_quiet_tell(struct wf_quiet *q, const uint8_t source[WF_QUIET_NAME], weft_time now, uint64_t *ret_since);
 
 #endif

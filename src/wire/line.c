@@ -3,11 +3,12 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "wire/hot.h"
 #include "wire/line.h"
 
-#define STRANGERS 1024u                         /* handshakes begun by others, at a time */
+#define STRANGERS 1024u                         /* handshakes begun by others, at a time, if there are descriptors for that */
 #define SHAKE_TIME (5 * WEFT_S)
 #define AGAIN (WEFT_MS / 10)                      /* until who still writes is looked at again */
 
@@ -18,7 +19,7 @@ static _Atomic uint32_t overs;                   /* a hint */
 static _Atomic uint64_t hung_up;                /* strangers that did not become members */
 static _Atomic uint64_t rounds;                 /* of wf_lines_retry */
 
-struct wf_line *wf_line_new(struct wf_rail *rail)
+struct wf_line *wf_line_new(struct wf_rail *rail, bool mine)
 {
 	struct wf_line *l = calloc(1, sizeof(*l));
 
@@ -30,6 +31,7 @@ struct wf_line *wf_line_new(struct wf_rail *rail)
 		return NULL;
 	}
 	l->rail = rail;
+	l->mine = mine;
 	l->since = wf_now();
 	atomic_store_explicit(&l->shakes, true, memory_order_relaxed);
 	wf_lock(&lines_lock);
@@ -64,15 +66,25 @@ void wf_line_free(struct wf_line *l)
 	free(l);
 }
 
-void wf_line_end(struct wf_line *l)
+/* [lines_lock] To be buried. False: it was before. */
+static bool end_locked(struct wf_line *l)
 {
 	if (atomic_exchange_explicit(&l->down, true, memory_order_acq_rel))
-		return;
-	wf_lock(&lines_lock);
+		return false;
 	wf_list_add(&over, &l->over);
-	wf_unlock(&lines_lock);
 	atomic_fetch_add_explicit(&overs, 1, memory_order_relaxed);
-	wf_trunks_by(0);
+	return true;
+}
+
+void wf_line_end(struct wf_line *l)
+{
+	bool ended;
+
+	wf_lock(&lines_lock);
+	ended = end_locked(l);
+	wf_unlock(&lines_lock);
+	if (ended)
+		wf_trunks_by(0);
 }
 
 /* [polls] No upcall comes, no thread writes: the remote may be told. */
@@ -190,10 +202,8 @@ void wf_lines_look(weft_time now)
 			    !atomic_load_explicit(&l->down, memory_order_relaxed))
 				late = l;
 		}
-		if (late && !atomic_exchange_explicit(&late->down, true, memory_order_acq_rel)) {
-			wf_list_add(&over, &late->over);
-			atomic_fetch_add_explicit(&overs, 1, memory_order_relaxed);
-		}
+		if (late)
+			end_locked(late);
 		wf_unlock(&lines_lock);
 	} while (late);
 }
@@ -207,23 +217,39 @@ bool wf_lines_end_all(void)
 		struct wf_line *l = wf_of(n, struct wf_line, all);
 
 		any = true;
-		if (!atomic_exchange_explicit(&l->down, true, memory_order_acq_rel)) {
-			wf_list_add(&over, &l->over);
-			atomic_fetch_add_explicit(&overs, 1, memory_order_relaxed);
-		}
+		end_locked(l);
 	}
 	wf_unlock(&lines_lock);
 	return any;
 }
 
+/* The oldest handshake that another has begun makes room: one of the job takes milliseconds. */
+static void oldest_goes(void)
+{
+	bool ended = false;
+
+	wf_lock(&lines_lock);
+	for (struct wf_node *n = lines.next; n && n != &lines && !ended; n = n->next) {
+		struct wf_line *l = wf_of(n, struct wf_line, all);
+
+		ended = !l->mine && atomic_load_explicit(&l->shakes, memory_order_relaxed) && end_locked(l);
+	}
+	wf_unlock(&lines_lock);
+	if (ended)
+		wf_trunks_by(0);
+}
+
 static int incoming(void *cookie, void *lane, const struct weft_addr *from, void **ret_line)
 {
+	uint32_t strangers = atomic_load_explicit(&wf_strangers, memory_order_relaxed), most = wf_descriptors_for_strangers(STRANGERS);
 	struct wf_line *l;
 
 	(void)cookie;
-	if (atomic_load_explicit(&wf_strangers, memory_order_relaxed) >= STRANGERS)
+	if (strangers >= 2 * most)      /* those that went are not buried yet */
 		return -EBUSY;
-	l = wf_line_new(wf_rail_to(NULL, 0));
+	if (strangers >= most)
+		oldest_goes();
+	l = wf_line_new(wf_rail_to(NULL, 0), false);
 	if (!l)
 		return -ENOMEM;
 	atomic_fetch_add_explicit(&wf_strangers, 1, memory_order_relaxed);

@@ -165,7 +165,8 @@ static void refused_by_them(struct wf_line *l)
 /* Strangers are told of once a minute each; what was begun here always, as somebody waits for it. */
 static int refused(struct wf_line *l)
 {
-	uint8_t source[16] = { 0 };
+	uint8_t source[WF_QUIET_NAME] = { 0 };
+	char who[64] = "another host";
 	uint64_t since = 0;
 	bool tell = true;
 	int r = wf_handshake_fail(l->shake);
@@ -178,9 +179,12 @@ static int refused(struct wf_line *l)
 	} else if (l->shake->told) {
 		refused_by_them(l);
 	}
-	if (tell)
-		wf_log(WF_WARN, "%s refused: %s (%llu more since the last line)", l->mine ? "our lane was" : "a lane was", weft_last_error(),
-		       (unsigned long long)since);
+	if (tell && l->mine)
+		wf_log(WF_WARN, "our lane was refused: %s", weft_last_error());
+	if (tell && !l->mine && l->rail->driver->slots.addr_print)
+		l->rail->driver->slots.addr_print(&l->from, who, sizeof(who));
+	if (tell && !l->mine)
+		wf_log(WF_WARN, "a lane of %s was refused: %s (%llu more since the last line)", who, weft_last_error(), (unsigned long long)since);
 	return r;
 }
 

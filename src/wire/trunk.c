@@ -83,12 +83,11 @@ static bool place(struct wf_trunk *t)
 static void open_lane(struct wf_trunk *t, const struct wf_act *a)
 {
 	struct wf_rail *rail = wf_rail_to(t, 0);
-	struct wf_line *l = rail && place(t) ? wf_line_new(rail) : NULL;
+	struct wf_line *l = rail && place(t) ? wf_line_new(rail, true) : NULL;
 	int klass = a->slot == 0 ? WEFT_LANE_CONTROL : a->slot % 2 ? WEFT_LANE_HEAD : WEFT_LANE_BULK, r;
 
 	if (l) {
 		l->trunk = t;
-		l->mine = true;
 		l->slot = a->slot;
 		l->gen = a->gen;
 		r = wf_lane_open(rail, &t->addr, klass, l, &l->lane);

@@ -230,7 +230,7 @@ void wf_trunks_show(struct wf_roots *roots);            /* where they are, for w
 void wf_trunks_forget(void);                            /* [leaving] the table is empty */
 
 /* line.c, line_shake.c, line_out.c */
-struct wf_line *wf_line_new(struct wf_rail *rail);      /* NULL: no memory */
+struct wf_line *wf_line_new(struct wf_rail *rail, bool mine);   /* @mine: begun here. NULL: no memory */
 void wf_line_free(struct wf_line *l);
 void wf_line_late_over(struct wf_trunk *t);             /* [reader] what is read next is told at once, what came before it now */
 void wf_line_late_look(void);                           /* [polls, no lock] what came and was not told of yet is told now */

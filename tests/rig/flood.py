@@ -1,6 +1,7 @@
-"""flood.py silent|half COUNT RATE SECONDS ADDRESS PORT - connections that lead to nothing, RATE of them in a second.
+"""flood.py silent|word|half COUNT RATE SECONDS ADDRESS PORT - connections that lead to nothing, RATE of them in a second.
 
 silent: they are made, and every other one says a byte now and then; each is held until it is closed at the other end, or SECONDS are over.
+word: the same, but that each says its first byte at once, as one that is about to prove itself does.
 half: first packets of connections, in the name of addresses that nobody has: there is never an answer.
 Prints how many were begun, and how many of them were there and closed by the other end.
 """
@@ -41,12 +42,14 @@ def half(count, rate, address, port):
 
 
 class Silent:
-    def __init__(self, address, port):
-        self.to, self.some = (address, port), selectors.EpollSelector()
+    def __init__(self, address, port, says):
+        self.to, self.some, self.says = (address, port), selectors.EpollSelector(), says
         self.begun = self.closed = 0
 
     def begin(self):
         s = socket.socket()
+        if self.says:
+            return self.begin_with_a_word(s)
         s.setblocking(False)
         s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER)
         if s.connect_ex(self.to) in (0, errno.EINPROGRESS):
@@ -54,6 +57,19 @@ class Silent:
             self.begun += 1
         else:
             s.close()
+
+    def begin_with_a_word(self, s):
+        s.settimeout(1)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER)
+        try:
+            s.connect(self.to)
+            s.send(b"w")
+        except OSError:
+            s.close()
+            return
+        s.setblocking(False)
+        self.some.register(s, selectors.EVENT_READ)
+        self.begun += 1
 
     def listen(self, seconds):
         for key, _ in self.some.select(max(0, seconds)):
@@ -92,7 +108,7 @@ def main():
     if kind == "half":
         half(count, rate, address, port)
     else:
-        Silent(address, port).run(count, rate, seconds)
+        Silent(address, port, kind == "word").run(count, rate, seconds)
 
 
 main()

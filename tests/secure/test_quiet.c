@@ -10,7 +10,7 @@ static weft_time now;
 
 static bool tells(uint32_t number, uint64_t *ret_since)
 {
-	uint8_t source[16] = { 0 };
+	uint8_t source[WF_QUIET_NAME] = { 0 };
 
 	memcpy(source, &number, sizeof(number));
 	return wf_quiet_tell(&q, source, now, ret_since);

@@ -233,6 +233,8 @@ int wf_tcp_addr_print(const struct weft_addr *addr, char *ret_text, size_t n)
 	if (len < 0)
 		return len;
 	inet_ntop(len == 4 ? AF_INET : AF_INET6, addr->bytes + 4, ip, sizeof(ip));
+	if (!addr->bytes[2] && !addr->bytes[3])
+		return snprintf(ret_text, n, "%s", ip);
 	return snprintf(ret_text, n, len == 4 ? "%s:%u" : "[%s]:%u", ip, (unsigned)(addr->bytes[2] | addr->bytes[3] << 8));
 }
 

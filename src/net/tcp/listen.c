@@ -19,6 +19,7 @@
 #define BACKLOG 1024
 #define AT_ONCE 64              /* taken in before lanes are looked at again */
 #define PAUSE (50 * WEFT_MS)
+#define FULL_TOLD (60 * WEFT_S)         /* that there are no descriptors, once in */
 
 static int try_port(struct tcp_rail *rail, unsigned port)
 {
@@ -102,6 +103,16 @@ static bool send_one_away(struct tcp_rail *rail)
 	return lane != NULL;
 }
 
+static void tell_full(struct tcp_rail *rail)
+{
+	weft_time now = wf_now();
+
+	if (rail->full_told && now - rail->full_told < FULL_TOLD)
+		return;
+	rail->full_told = now;
+	wf_log(WF_WARN, "tcp: no descriptors left; who connects is sent away");
+}
+
 /* No descriptor for whoever is at the door. True: try again. */
 static bool make_room(struct tcp_rail *rail)
 {
@@ -109,7 +120,7 @@ static bool make_room(struct tcp_rail *rail)
 
 	if (send_one_away(rail))
 		return true;
-	wf_log(WF_WARN, "tcp: no descriptors left; who connects is sent away");
+	tell_full(rail);
 	if (rail->spare >= 0) {
 		close(rail->spare);
 		fd = accept4(rail->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);

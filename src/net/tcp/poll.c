@@ -79,6 +79,7 @@ static bool introduce(struct tcp_ref ref)
 
 	wf_tcp_lane_settle(lane);
 	if (welcome) {
+		sa.sin6_port = 0;               /* says nothing of who it is */
 		setsockopt(lane->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 		wf_tcp_addr_of(&sa, &from);
 		atomic_store_explicit(&lane->state, TCP_UP, memory_order_release);      /* the core may answer in the upcall */

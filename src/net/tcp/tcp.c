@@ -1,5 +1,6 @@
 /* tcp.c - rails, and the driver's slots. The other files of this room: address and options (what a rail stands on), listen (strangers),
  * lane (their life), poll, read, send. tcp.h first. */
+#include "base/descriptors.h"
 #include "net/tcp/tcp.h"
 
 #include <errno.h>
@@ -69,6 +70,7 @@ static int rail_open(const struct weft_driver *self, const struct weft_rail_conf
 	rail->stride = 1;
 	rail->epoll = rail->timer = rail->spare = rail->listener = -1;
 	r = wf_tcp_options(conf->options, &rail->opt);
+	rail->opt.strangers = (int)wf_descriptors_for_strangers((uint32_t)rail->opt.strangers);
 	if (r == 0)
 		r = wf_tcp_here(rail, conf->adapter);
 	if (r == 0)

@@ -122,6 +122,7 @@ struct tcp_rail {
 	uint32_t lanes, stranger_count;
 	uint64_t opened, accepted, refused;
 	uint64_t sent, received;                /* of lanes that are gone */
+	weft_time full_told;                    /* that there are no descriptors left was told then; poller's */
 	weft_time deaf_until;                   /* no descriptors left: the listener is not looked at before; 0: it is. Poller writes */
 	/* Poller only. */
 	int spare;                      /* a descriptor kept so that one can be freed; -1: none */
