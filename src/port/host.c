@@ -266,9 +266,10 @@ int wf_host_attend(void)
 	return n;
 }
 
+/* An answer to what is under way rings only who sleeps: one that came since the last step is to be seen by this one. */
 bool wf_host_waiting(void)
 {
-	return wf_peers_waiting();
+	return wf_peers_waiting() || (wf_pushes_active() && wf_pushes_step() > 0) || (wf_fars_active() && wf_fars_step() > 0);
 }
 
 int64_t wf_host_patience(void)

@@ -75,15 +75,13 @@ static void alarm_by(weft_time due)
 	alarm_at = due;
 }
 
-/* [leading] It went off: or the set would be readable for ever. */
+/* [leading] It went off: or the set would be readable for ever. One whose time has come and whose interrupt has not is not forgotten: it goes off yet. */
 static void alarm_heard(void)
 {
 	uint64_t n;
 
-	if (!alarm_at || wf_now() < alarm_at)
-		return;
-	syscall(SYS_read, alarm_fd, &n, sizeof(n));
-	alarm_at = 0;
+	if (alarm_at && wf_now() >= alarm_at && syscall(SYS_read, alarm_fd, &n, sizeof(n)) == sizeof(n))
+		alarm_at = 0;
 }
 
 int wf_lead_init(int set)
@@ -218,8 +216,10 @@ static inline void resign(void)
 	wf_unlock(&leading);
 	wf_fence_slow();                                                /* F1 with wf_lead_listen */
 	/* Another sleeps and does not lead, or nobody looks from now on. */
-	if (wf_unlikely(atomic_load_explicit(&wf_parked, memory_order_relaxed) || atomic_load_explicit(&dozing, memory_order_relaxed)))
+	if (wf_unlikely(atomic_load_explicit(&wf_parked, memory_order_relaxed) || atomic_load_explicit(&dozing, memory_order_relaxed))) {
+		atomic_store_explicit(&seldom, false, memory_order_relaxed);    /* and looks again soon: that we have just looked says nothing */
 		wf_listener_wake();
+	}
 }
 
 struct undo {
@@ -291,6 +291,14 @@ void wf_lead_soon(void)
 {
 	if (wf_unlikely(atomic_load_explicit(&seldom, memory_order_relaxed)) && atomic_exchange_explicit(&seldom, false, memory_order_relaxed))
 		wf_listener_wake();
+}
+
+/* [listener, about to sleep] Somebody of another process has woken the leader, and found us awake, who are to ring for it. */
+bool wf_lead_unrung(void)
+{
+	struct wf_parker *p = atomic_load_explicit(&wf_leader, memory_order_relaxed);
+
+	return p && atomic_load_explicit(&p->word, memory_order_relaxed) == 0 && !atomic_load_explicit(&rung, memory_order_relaxed);
 }
 
 /* [listener] It comes by: has anybody looked since the last time? Who did so at once was there then. One that computes in between is found out the sooner the more it does. */

@@ -64,6 +64,7 @@ static inline int wf_lead_look(void)
 void wf_lead_errand(void);
 bool wf_lead_helps(void);               /* [any] a hint: it would likely be first, and not take the caller's core for it */
 bool wf_lead_sent_for(void);            /* [listener, about to sleep] it was given an errand */
+bool wf_lead_unrung(void);               /* [listener, about to sleep] the leader is to be rung yet */
 
 /* As wf_park, as the leader if there is none. */
 int wf_lead_park(struct wf_parker *p, weft_time until, void (*cleanup)(void *), void *arg);

@@ -154,7 +154,7 @@ static void *listen(void *arg)
 		wf_park_begin(me);
 		wf_fence_slow();                /* F1, by two plain fences: who wakes it passes one, too, in this process and in others */
 		if (atomic_load_explicit(&rung, memory_order_relaxed) || wf_callbacks_pending() || wf_timers_next() < next ||
-		    (far.on && wf_host_waiting()) || (wf_hosts && wf_lead_sent_for()) || atomic_load_explicit(&stopping, memory_order_relaxed)) {
+		    (far.on && wf_host_waiting()) || (wf_hosts && (wf_lead_sent_for() || wf_lead_unrung())) || atomic_load_explicit(&stopping, memory_order_relaxed)) {
 			wf_park_end(me);
 			continue;
 		}

@@ -142,6 +142,8 @@ static int start_recv(struct weft_port *p, const struct weft_op *op, struct weft
 	}
 	if (err == 1 && send && (send->a.kind == WF_FAR || send->a.kind == WF_WIRED)) {
 		wf_recv_fetch(p, r, send);
+		if (wf_unlikely(wf_hosts != NULL))
+			wf_lead_soon();         /* the rest of it comes while the program may compute */
 		return 0;
 	}
 	if (err == 1)
@@ -162,6 +164,8 @@ static int start_repeat(struct weft_port *p, const struct weft_op *op, struct we
 		*ret_req = r;
 	r->where = WF_TELLING;          /* not posted: wf_recv_again does that */
 	wf_recv_again(r);
+	if (wf_unlikely(wf_hosts != NULL))
+		wf_lead_soon();
 	return 0;
 }
 

@@ -156,4 +156,46 @@ TEST(so_does_who_posts_a_receive)
 	MUST_OK(weft_fini(WEFT_FOREVER));
 }
 
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+/* The one who slept on the rails goes, and has just looked; the other sleeps elsewhere, and somebody is to look for it. */
+TEST(so_does_a_leader_that_goes_while_another_sleeps)
+{
+	struct wf_parker mine = { 0 };
+	bool watches;
+
+	rails_open();
+	attend(wf_now(), 0);
+	atomic_fetch_add(&wf_parked, 1);
+	wf_park_begin(&wf_listener_parker);
+	wf_park_begin(&mine);
+	wf_lead_park(&mine, weft_in(WEFT_MS), nothing, NULL);
+	CHECK_EQ(atomic_load(&wf_listener_parker.word), 0);
+	CHECK(come_by(&watches) <= PROMPT);
+	come_by(&watches);
+	CHECK(watches);
+	atomic_fetch_sub(&wf_parked, 1);
+	rails_close();
+}
+
+TEST(a_leader_that_was_woken_by_another_process_is_rung_for_before_the_listener_sleeps)
+{
+	struct wf_parker leader = { 0 };
+
+	rails_open();
+	CHECK(!wf_lead_unrung());
+	atomic_store(&leader.word, 2);
+	atomic_store(&wf_leader, &leader);
+	CHECK(!wf_lead_unrung());
+	atomic_store(&leader.word, 0);
+	CHECK(wf_lead_unrung());
+	wf_lead_ring();
+	CHECK(!wf_lead_unrung());       /* it is to wake only */
+	atomic_store(&wf_leader, NULL);
+	rails_close();
+}
+
 TEST_MAIN
