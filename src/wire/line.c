@@ -223,7 +223,7 @@ bool wf_lines_end_all(void)
 	return any;
 }
 
-/* The oldest handshake that another has begun makes room: one of the job takes milliseconds. */
+/* Of those who have begun to say who they are the oldest makes room: who is of the job says it in one go. */
 static void oldest_goes(void)
 {
 	bool ended = false;
@@ -232,7 +232,7 @@ static void oldest_goes(void)
 	for (struct wf_node *n = lines.next; n && n != &lines && !ended; n = n->next) {
 		struct wf_line *l = wf_of(n, struct wf_line, all);
 
-		ended = !l->mine && atomic_load_explicit(&l->shakes, memory_order_relaxed) && end_locked(l);
+		ended = atomic_load_explicit(&l->silent, memory_order_relaxed) && end_locked(l);
 	}
 	wf_unlock(&lines_lock);
 	if (ended)
@@ -241,18 +241,20 @@ static void oldest_goes(void)
 
 static int incoming(void *cookie, void *lane, const struct weft_addr *from, void **ret_line)
 {
-	uint32_t strangers = atomic_load_explicit(&wf_strangers, memory_order_relaxed), most = wf_descriptors_for_strangers(STRANGERS);
 	struct wf_line *l;
 
 	(void)cookie;
-	if (strangers >= 2 * most)      /* those that went are not buried yet */
-		return -EBUSY;
-	if (strangers >= most)
+	if (atomic_load_explicit(&wf_silent, memory_order_relaxed) >= wf_descriptors_part(WF_SILENT_PART, STRANGERS))
 		oldest_goes();
+	/* Those that went are among them until they are buried. */
+	if (atomic_load_explicit(&wf_strangers, memory_order_relaxed) >= wf_descriptors_part(WF_UNPROVED_PART, 2 * STRANGERS))
+		return -EBUSY;
 	l = wf_line_new(wf_rail_to(NULL, 0), false);
 	if (!l)
 		return -ENOMEM;
 	atomic_fetch_add_explicit(&wf_strangers, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&wf_silent, 1, memory_order_relaxed);
+	atomic_store_explicit(&l->silent, true, memory_order_relaxed);
 	l->lane = lane;
 	l->from = *from;
 	wf_line_listen(l);

@@ -13,6 +13,7 @@
 #include "wire/trunk.h"
 
 extern _Atomic uint32_t wf_strangers;                           /* handshakes begun by others; a hint */
+extern _Atomic uint32_t wf_silent;                              /* of those, that have not said yet who they are; a hint */
 
 int wf_line_shake(struct wf_line *l);                           /* [reader] goes on after bytes came: 0, or why the line ends */
 void wf_line_shaken(struct wf_line *l);                         /* [reader, or buried] its handshake is over, if there is one: forgotten */

@@ -9,12 +9,19 @@
 #include "secure/quiet.h"
 #include "wire/line.h"
 
-_Atomic uint32_t wf_strangers;
+_Atomic uint32_t wf_strangers, wf_silent;
 static struct wf_lock quiet_lock;
 static struct wf_quiet quiet;                   /* under quiet_lock */
 
+static void spoke(struct wf_line *l)
+{
+	if (atomic_exchange_explicit(&l->silent, false, memory_order_relaxed))
+		atomic_fetch_sub_explicit(&wf_silent, 1, memory_order_relaxed);
+}
+
 void wf_line_shaken(struct wf_line *l)
 {
+	spoke(l);
 	if (!l->shake)
 		return;
 	wf_handshake_fini(l->shake);
@@ -192,6 +199,8 @@ int wf_line_shake(struct wf_line *l)
 {
 	struct wf_handshake *h = l->shake;
 
+	if (h->state != WF_HS_LISTENS)
+		spoke(l);
 	if (h->state == WF_HS_ASKS)
 		asked(l);
 	say(l);

@@ -104,6 +104,7 @@ struct wf_line {
 	uint32_t said_n, said_at;
 
 	_Atomic bool shakes;                    /* its handshake is not done */
+	_Atomic bool silent;                    /* begun by another, who has not said yet who he is */
 	_Atomic bool down;                      /* the driver has said so, or we gave it up */
 	_Atomic uint32_t users;                 /* threads that write, found by the trunk: it is freed when none is left */
 };

@@ -70,7 +70,7 @@ static int rail_open(const struct weft_driver *self, const struct weft_rail_conf
 	rail->stride = 1;
 	rail->epoll = rail->timer = rail->spare = rail->listener = -1;
 	r = wf_tcp_options(conf->options, &rail->opt);
-	rail->opt.strangers = (int)wf_descriptors_for_strangers((uint32_t)rail->opt.strangers);
+	rail->opt.strangers = (int)wf_descriptors_part(WF_SILENT_PART, (uint32_t)rail->opt.strangers);
 	if (r == 0)
 		r = wf_tcp_here(rail, conf->adapter);
 	if (r == 0)
