@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "port/cancel.h"
+#include "port/drain.h"
 #include "port/listener.h"
 #include "port/request.h"
 
@@ -121,6 +122,7 @@ weft_time wf_timers_run(void)
 	weft_time next;
 
 	while ((r = due(wf_now(), &at, &next)) != NULL) {
+		struct wf_work work = { NULL };
 		bool still;
 
 		wf_cover_enter(at);
@@ -130,9 +132,13 @@ weft_time wf_timers_run(void)
 		if (still)
 			remove_locked(r);
 		wf_unlock(&heap_lock);
-		if (still)
-			wf_cancel_locked(r, -ETIMEDOUT);
+		/* The mark is found when the announcement leaves the ring, which its receiver may look at much later: it leaves now, also from behind a cell that is not
+		 * published yet. One that is not in the ring yet is seen to by who puts it there (announce_once). */
+		if (still && wf_cancel_locked(r, -ETIMEDOUT) == 1 && at && r->what == WF_SEND)
+			wf_drain_ended_locked(at, &work);
 		wf_req_leave(at);
+		if (at)
+			wf_work_do(at, &work);
 	}
 	return next;
 }

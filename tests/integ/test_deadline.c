@@ -216,6 +216,34 @@ TEST(an_operation_that_expires_ends_by_itself)
 	job_end();
 }
 
+TEST(a_send_expires_also_while_its_receiver_computes)
+{
+	uint64_t v = 1;
+	struct weft_req *send = NULL;
+	struct tally tally = { 0 };
+	struct mate mate;
+
+	job_begin(0);
+	mate_start(&mate);
+	struct weft_op op = { .size = sizeof(op), .flags = WEFT_SYNC, .peer = mate.id, .tag = 2, .data = &v, .len = 8 };
+	/* The last has expired before it is posted. */
+	for (int i = 0; i < 3; i++) {
+		op.expires = i < 2 ? brief() : weft_in(-1);
+		MUST_OK(weft_send_post(NULL, &op, &send));
+		CHECK_EQ(weft_req_wait(&send, SOON, NULL), -ETIMEDOUT);
+		MUST(!send);
+	}
+	/* Nobody waits for this one, neither. */
+	op.expires = brief();
+	op.done = tally_done;
+	op.user = &tally;
+	MUST_OK(weft_send_post(NULL, &op, NULL));
+	EVENTUALLY(atomic_load(&tally.count) == 1);
+	CHECK_EQ(tally.last.err, -ETIMEDOUT);
+	mate_stop(&mate);
+	job_end();
+}
+
 TEST(an_operation_over_before_it_expires_ends_well_and_once)
 {
 	uint64_t v = 1, got = 0;
