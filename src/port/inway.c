@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "mem/segment.h"
 #include "port/context.h"
@@ -18,7 +19,9 @@
 #include "port/seek.h"
 #include "port/table.h"
 
-enum { WF_IN_FREE, WF_IN_PENDING /* its port is not open */, WF_IN_OPEN, WF_IN_CLOSED /* CLOSED was said */, WF_IN_SHUT /* its end is known */ };
+/* ATTACHING: one thread has it, who looks for its port; who would free it waits (wf_inways_dead). OPEN: in its port's chain, as long as its process lives: state and chain change
+ * together, under the door of the port and inways_lock. */
+enum { WF_IN_FREE, WF_IN_ATTACHING, WF_IN_PENDING /* its port is not open */, WF_IN_OPEN, WF_IN_CLOSED /* CLOSED was said */, WF_IN_SHUT /* its end is known */ };
 
 static struct wf_lock inways_lock;
 static struct wf_inway *all[WF_PROCESSES];
@@ -102,7 +105,10 @@ static bool attach(struct wf_inway *w, struct weft_port *p, weft_id id, weft_ctx
 	open = p->open && !p->closing && atomic_load_explicit(&p->id, memory_order_relaxed) == id &&
 	       atomic_load_explicit(&p->context, memory_order_relaxed) == context;
 	if (open) {
+		wf_lock(&inways_lock);
 		atomic_store_explicit(&w->port, p, memory_order_relaxed);
+		w->state = WF_IN_OPEN;
+		wf_unlock(&inways_lock);
 		atomic_store_explicit(&w->r.next, atomic_load_explicit(&p->ring.reader.next, memory_order_relaxed), memory_order_relaxed);
 		atomic_store_explicit(&p->ring.reader.next, &w->r, memory_order_release);
 		f.gate = (uint64_t)p->serial << 32 | WF_GATE_OPEN;
@@ -207,7 +213,7 @@ static struct wf_inway *take(struct wf_peer *peer, const struct wf_f_ring *f)
 		w->id = f->id;
 		w->context = f->context;
 		w->proto = f->proto;
-		w->state = WF_IN_OPEN;
+		w->state = WF_IN_ATTACHING;
 		w->next = all[peer->process];
 		all[peer->process] = w;
 	}
@@ -296,7 +302,7 @@ void wf_inways_opened(struct weft_port *p)
 			for (w = all[i]; w && (w->state != WF_IN_PENDING || w->id != id || w->context != context); w = w->next)
 				continue;
 		if (w)
-			w->state = WF_IN_OPEN;
+			w->state = WF_IN_ATTACHING;
 		wf_unlock(&inways_lock);
 		if (!w)
 			return;
@@ -385,43 +391,54 @@ int wf_inways_step(void)
 void wf_inways_closed(struct weft_port *p, weft_id id, weft_ctx context)
 {
 	struct wf_reader *r;
-	struct wf_inway *w;
 
+	(void)id;
 	(void)context;
 	for (;;) {
 		wf_port_enter(p);
 		r = atomic_load_explicit(&p->ring.reader.next, memory_order_relaxed);
-		if (r)
-			detach_locked(p, wf_inway_of(r));
+		if (r) {
+			struct wf_inway *w = wf_inway_of(r);
+
+			/* At once: when it is out of the chain nobody but us keeps wf_inways_dead from freeing it, for another ring of another process. */
+			wf_lock(&inways_lock);
+			w->state = WF_IN_CLOSED;
+			say_closed(w);
+			detach_locked(p, w);
+			wf_unlock(&inways_lock);
+		}
 		wf_port_leave(p);
 		if (!r)
 			return;
-		w = wf_inway_of(r);
-		wf_lock(&inways_lock);
-		if (w->state == WF_IN_OPEN) {           /* its process may have died, too */
-			w->id = id;
-			w->state = WF_IN_CLOSED;
-			say_closed(w);
-		}
-		wf_unlock(&inways_lock);
 	}
 }
 
+/* Of an OPEN one only its port is entered: it stays listed, and it is freed when it has none. */
 void wf_inways_dead(struct wf_peer *peer)
 {
+	unsigned pauses = 0;
 	struct wf_inway *w;
 
 	for (;;) {
-		struct weft_port *p;
+		struct weft_port *p = NULL;
+		bool attaching = false;
 
 		wf_lock(&inways_lock);
 		w = all[peer->process];
-		if (w && w->state == WF_IN_SHUT)
-			atomic_fetch_sub_explicit(&ending, 1, memory_order_relaxed);
+		if (w) {
+			p = atomic_load_explicit(&w->port, memory_order_relaxed);
+			attaching = w->state == WF_IN_ATTACHING;        /* by a thread that opens its port: soon it is in the chain, or turned away */
+		}
+		if (w && !attaching && !p) {
+			if (w->state == WF_IN_SHUT)
+				atomic_fetch_sub_explicit(&ending, 1, memory_order_relaxed);
+			unlist_locked(w);
+		}
 		wf_unlock(&inways_lock);
 		if (!w)
 			return;
-		p = atomic_load_explicit(&w->port, memory_order_relaxed);
+		if (attaching)
+			wf_pause_for(&pauses);
 		if (p) {
 			struct wf_work work = { NULL };
 
@@ -434,8 +451,5 @@ void wf_inways_dead(struct wf_peer *peer)
 			wf_port_leave(p);
 			wf_work_do(p, &work);
 		}
-		wf_lock(&inways_lock);
-		unlist_locked(w);
-		wf_unlock(&inways_lock);
 	}
 }
