@@ -299,6 +299,8 @@ int wf_port_end(struct weft_port *p, weft_time until)
 	wait_until_left(p);
 	if (!context && id != wf_process_id)
 		end_orphans(id);
+	if (!context && wf_peers_on())
+		wf_inways_ended(id);
 	if (!context) {
 		if (wf_peers_on() && atomic_exchange_explicit(&p->face->watched, 0, memory_order_relaxed))
 			wf_host_tell_ended(id);

@@ -276,6 +276,16 @@ bool wf_context_known(weft_id id, weft_ctx context)
 	return known;
 }
 
+bool wf_context_closed(weft_id id, weft_ctx context)
+{
+	bool closed;
+
+	wf_lock(&registry_lock);
+	closed = was_closed_locked(id, context);
+	wf_unlock(&registry_lock);
+	return closed;
+}
+
 struct weft_port *wf_context_orphan(weft_id id)
 {
 	struct weft_port *found = NULL;

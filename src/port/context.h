@@ -26,6 +26,8 @@ void wf_context_abandon(struct weft_port *p);   /* back into limbo: the opening 
 void wf_context_remove(struct weft_port *p);    /* and remember that it was closed */
 bool wf_context_known(weft_id id, weft_ctx context);    /* open or in limbo */
 
+bool wf_context_closed(weft_id id, weft_ctx context);   /* and will not be opened again */
+
 /* @id has ended: a port of a context that was its, one at a time, to be closed; NULL: no more. */
 struct weft_port *wf_context_orphan(weft_id id);
 void wf_routes_free(struct wf_routes *routes);

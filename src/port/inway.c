@@ -156,7 +156,7 @@ static int port_for(const struct wf_f_ring *f, struct weft_port **ret_port)
 			if (r < 0)
 				return r;
 		} else {
-			return -EAGAIN;
+			return wf_context_closed(f->id, f->context) ? -ESRCH : -EAGAIN;
 		}
 	}
 	proto = (*ret_port)->proto;
@@ -238,22 +238,45 @@ static void refuse(struct wf_inway *w, int err)
 	end(w, WF_F_REFUSED, err);
 }
 
-/* A port that is not open yet and whose protocol nobody here knows: the other may write; it will be read when the port opens. */
-static void wait_for_port(struct wf_inway *w)
+/* A port that is not open yet and whose protocol nobody here knows: the other may write; it will be read when the port opens. False: refused. */
+static bool wait_for_port(struct wf_inway *w)
 {
 	struct weft_port *world = wf_port_by_id(wf_process_id);
 	struct wf_f_attached f = { .key = w->key, .who = w->who };
 
 	if (!world) {
 		refuse(w, -ESRCH);
-		return;
+		return false;
 	}
 	f.face = world->number;         /* a face that says open, whose sleepers look in vain */
 	f.gate = (uint64_t)world->serial << 32 | WF_GATE_OPEN;
 	wf_lock(&inways_lock);
 	w->state = WF_IN_PENDING;
+	wf_frame_send(w->peer, WF_F_ATTACHED, &f, sizeof(f));   /* under the lock: before what the port says that opens now */
 	wf_unlock(&inways_lock);
-	wf_frame_send(w->peer, WF_F_ATTACHED, &f, sizeof(f));
+	return true;
+}
+
+/* One that waits for its port is the caller's. False: it waits no more, somebody else has it. */
+static bool unwait(struct wf_inway *w)
+{
+	bool waits;
+
+	wf_lock(&inways_lock);
+	waits = w->state == WF_IN_PENDING;
+	if (waits)
+		w->state = WF_IN_ATTACHING;
+	wf_unlock(&inways_lock);
+	return waits;
+}
+
+/* One that was let in and gets no port: there may be messages in it, so it ends as if its port had closed. */
+static void turn_away(struct wf_inway *w)
+{
+	wf_lock(&inways_lock);
+	w->state = WF_IN_CLOSED;
+	say_closed(w);
+	wf_unlock(&inways_lock);
 }
 
 void wf_inway_ring(struct wf_peer *peer, const struct wf_f_ring *f)
@@ -261,7 +284,8 @@ void wf_inway_ring(struct wf_peer *peer, const struct wf_f_ring *f)
 	struct wf_f_way no = { .key = f->key, .who = f->who };
 	struct wf_inway *w;
 	struct weft_port *p = NULL;
-	int r;
+	bool let_in = false;
+	int r = -ESRCH;
 
 	if (f->key >= WF_WAYS_MOST)             /* no way of any honest process: not worth an answer */
 		return;
@@ -274,8 +298,13 @@ void wf_inway_ring(struct wf_peer *peer, const struct wf_f_ring *f)
 	for (int i = 0; i < 3; i++) {           /* it may close while we look */
 		r = port_for(f, &p);
 		if (r == -EAGAIN) {
-			wait_for_port(w);
-			return;
+			if (!wait_for_port(w))
+				return;
+			let_in = true;
+			/* Once more: who opened the port, or ended whom it is for, before it was seen to wait is seen now. */
+			r = port_for(f, &p);
+			if (r == -EAGAIN || !unwait(w))
+				return;
 		}
 		if (r < 0)
 			break;
@@ -283,7 +312,25 @@ void wf_inway_ring(struct wf_peer *peer, const struct wf_f_ring *f)
 			return;
 		r = -ESRCH;
 	}
-	refuse(w, r);
+	if (let_in)
+		turn_away(w);
+	else
+		refuse(w, r);
+}
+
+/* One that waits for a port of @id, of @context (0: of any), and is the caller's now; NULL: none. */
+static struct wf_inway *waiting_for(weft_id id, weft_ctx context)
+{
+	struct wf_inway *w = NULL;
+
+	wf_lock(&inways_lock);
+	for (uint32_t i = 1; i <= wf_peers_count() && !w; i++)
+		for (w = all[i]; w && (w->state != WF_IN_PENDING || w->id != id || (context && w->context != context)); w = w->next)
+			continue;
+	if (w)
+		w->state = WF_IN_ATTACHING;
+	wf_unlock(&inways_lock);
+	return w;
 }
 
 void wf_inways_opened(struct weft_port *p)
@@ -295,20 +342,17 @@ void wf_inways_opened(struct weft_port *p)
 
 	if (!wf_peers_on() || !context)
 		return;
-	for (;;) {
-		wf_lock(&inways_lock);
-		w = NULL;
-		for (uint32_t i = 1; i <= wf_peers_count() && !w; i++)
-			for (w = all[i]; w && (w->state != WF_IN_PENDING || w->id != id || w->context != context); w = w->next)
-				continue;
-		if (w)
-			w->state = WF_IN_ATTACHING;
-		wf_unlock(&inways_lock);
-		if (!w)
-			return;
+	while ((w = waiting_for(id, context)) != NULL)
 		if (w->proto != proto || !attach(w, p, id, context))
-			refuse(w, w->proto != proto ? -EPROTO : -ESRCH);
-	}
+			turn_away(w);
+}
+
+void wf_inways_ended(weft_id id)
+{
+	struct wf_inway *w;
+
+	while ((w = waiting_for(id, 0)) != NULL)
+		turn_away(w);
 }
 
 /* [no lock] What nobody will receive any more. */

@@ -39,6 +39,8 @@ void wf_way_told(struct wf_peer *peer, uint32_t what, const struct wf_f_way *f);
 
 /* [no lock] @p of that context has opened: rings that wait for it. */
 void wf_inways_opened(struct weft_port *p);
+/* [no lock] @id has ended, and nobody finds it any more: rings that wait for a port of its are read to their end, and what is in them is lost. */
+void wf_inways_ended(weft_id id);
 /* [no lock] @p is closed, nothing enters: its rings are read to their end, and what is in them is lost. */
 void wf_inways_closed(struct weft_port *p, weft_id id, weft_ctx context);
 /* [listener] A dead process's rings: everything published is taken, then they are gone. */

@@ -377,6 +377,143 @@ FAR(a_protocol_of_the_users_is_spoken_between_processes_opened_before_or_after, 
 		free(mem[i]);
 }
 
+static int parcel_post(struct weft_port *port, uint32_t flags, weft_id peer, struct weft_req **ret_req)
+{
+	static const struct parcel_head head = { 1, 1, 1 };
+	static uint64_t v = 1;
+
+	return weft_send_post(port, WEFT(op, .flags = flags, .peer = peer, .head = &head, .data = &v, .len = 8), ret_req);
+}
+
+FAR(messages_of_a_users_protocol_for_a_context_already_closed_are_refused, 2)
+{
+	far_join(0);
+	EACH_WAY(sends) {
+		weft_ctx ctx = ctx_agreed();
+		weft_id peer = far_process(1 - far_rank);
+		struct weft_port *port = NULL;
+		struct weft_req *req = NULL;
+		int r;
+
+		MUST_OK(weft_port_open(WEFT(port_opts, .context = ctx, .proto = &parcel_proto), &port));
+		far_meet();
+		if (!sends)
+			CHECK_OK(weft_port_close(port, SOON));
+		far_meet();
+		if (sends) {
+			r = parcel_post(port, WEFT_SYNC, peer, &req);
+			CHECK(r == 0 || r == -ESRCH);
+			if (r == 0) {
+				r = weft_req_wait(&req, SOON, NULL);
+				MUST(!req);
+				CHECK(r == -ESRCH || r == -ECONNRESET);
+			}
+			EVENTUALLY(parcel_post(port, 0, peer, NULL) == -ESRCH);
+			CHECK_OK(weft_port_close(port, SOON));
+		}
+		far_meet();
+	}
+	far_leave();
+}
+
+FAR(early_messages_of_a_users_protocol_of_a_thread_that_ends_without_opening_are_lost_and_announced_ones_reset, 2)
+{
+	far_join(0);
+	EACH_WAY(sends) {
+		weft_ctx ctx = ctx_agreed();
+
+		if (sends) {
+			struct weft_port *port = NULL;
+			struct weft_req *req = NULL, *large = NULL;
+			unsigned char *mem = memory(LARGE);
+			struct parcel_head head = { 1, 1, 1 };
+			weft_id mate;
+
+			MUST_OK(weft_port_open(WEFT(port_opts, .context = ctx, .proto = &parcel_proto), &port));
+			far_meet();
+			mate = far_told(1);
+			MUST_OK(weft_send_post(port, WEFT(op, .flags = WEFT_SYNC, .peer = mate, .head = &head, .data = mem, .len = LARGE), &large));
+			EVENTUALLY(parcel_post(port, 0, mate, NULL) == WEFT_DONE);
+			MUST_OK(parcel_post(port, WEFT_SYNC, mate, &req));
+			far_meet();
+			CHECK_EQ(weft_req_wait(&large, SOON, NULL), -ECONNRESET);
+			CHECK_EQ(weft_req_wait(&req, SOON, NULL), -ECONNRESET);
+			MUST(!large && !req);
+			EVENTUALLY(parcel_post(port, 0, mate, NULL) == -ESRCH);
+			CHECK_OK(weft_port_close(port, SOON));
+			free(mem);
+		} else {
+			uint64_t before = stats_of(NULL).lost;
+			struct mate mate;
+
+			mate_start(&mate);
+			far_tell(1, mate.id);
+			far_meet();
+			far_meet();
+			mate_stop(&mate);
+			EVENTUALLY(stats_of(NULL).lost > before);
+		}
+		far_meet();
+	}
+	far_leave();
+}
+
+FAR(early_messages_of_a_protocol_are_reset_when_the_port_opens_with_another, 2)
+{
+	far_join(0);
+	EACH_WAY(sends) {
+		weft_ctx ctx = ctx_agreed();
+		weft_id peer = far_process(1 - far_rank);
+		struct weft_port *port = NULL;
+		struct weft_req *req = NULL;
+
+		if (sends) {
+			MUST_OK(weft_port_open(WEFT(port_opts, .context = ctx, .proto = &parcel_proto), &port));
+			EVENTUALLY(parcel_post(port, 0, peer, NULL) == WEFT_DONE);
+			MUST_OK(parcel_post(port, WEFT_SYNC, peer, &req));
+			far_meet();
+			CHECK_EQ(weft_req_wait(&req, SOON, NULL), -ECONNRESET);
+			MUST(!req);
+			EVENTUALLY(parcel_post(port, 0, peer, NULL) == -EPROTO);
+		} else {
+			far_meet();
+			port = ctx_open(ctx, 0);
+		}
+		far_meet();
+		CHECK_OK(weft_port_close(port, SOON));
+	}
+	far_leave();
+}
+
+FAR(a_context_that_opens_while_its_first_messages_come_gets_them_all, 2)
+{
+	enum { ROUNDS = 300 };
+
+	far_join(0);
+	for (int i = 0; i < ROUNDS; i++) {
+		weft_ctx ctx = ctx_agreed();
+		weft_id peer = far_process(1 - far_rank);
+		struct weft_port *port = NULL;
+		struct parcel_head head = { UINT32_MAX, UINT32_MAX, 1 };
+		uint64_t got = 0;
+
+		if (far_rank) {
+			MUST_OK(weft_port_open(WEFT(port_opts, .context = ctx, .proto = &parcel_proto), &port));
+			MUST_OK(recv_op(port, WEFT(op, .peer = WEFT_ANY, .head = &head, .data = &got, .len = 8), NULL));
+			CHECK_EQ(got, 1);
+		} else {
+			struct weft_req *req = NULL;
+
+			MUST_OK(weft_port_open(WEFT(port_opts, .context = ctx, .proto = &parcel_proto), &port));
+			MUST_OK(parcel_post(port, WEFT_SYNC, peer, &req));
+			MUST_OK(weft_req_wait(&req, SOON, NULL));
+		}
+		far_meet();
+		CHECK_OK(weft_port_close(port, SOON));
+	}
+	far_leave();
+}
+
 FAR(ports_of_different_protocols_do_not_talk, 2)
 {
 	uint64_t v = 1;
