@@ -239,7 +239,7 @@ static void undress(struct weft_port *p, weft_id id)
 	} else {
 		wf_native_match_fini(&p->native);
 	}
-	if (p->members && id != wf_process_id)
+	if (p->members && (id != wf_process_id || atomic_load_explicit(&p->context, memory_order_relaxed)))      /* the world's are not counted (life.c) */
 		atomic_fetch_sub_explicit(&wf_ports_with_members, 1, memory_order_relaxed);
 	wf_members_put(p->members);
 	p->members = NULL;

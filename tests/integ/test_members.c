@@ -2,6 +2,7 @@
 #include <sched.h>
 #include "base/cpu.h"
 #include "crew.h"
+#include "port/open.h"
 
 TEST(members_are_addresses_of_the_port_used)
 {
@@ -53,6 +54,27 @@ TEST(members_are_addresses_of_the_port_used)
 	CHECK(weft_port_member(alike, 2) == weft_self());
 	ports_close(alike, ours);
 	job_end();
+}
+
+TEST(an_end_concerns_no_port_when_those_with_members_are_closed)
+{
+	struct weft_port *port[3] = { NULL };
+
+	job_begin(0);
+	weft_id members[2] = { weft_process(), weft_self() };
+	uint32_t before = atomic_load(&wf_ports_with_members);
+	struct weft_port_opts opts = { .size = sizeof(opts), .members = members, .count = 2 };
+	MUST_OK(weft_port_open(&opts, &port[0]));
+	opts.context = weft_ctx_new();
+	MUST_OK(weft_port_open(&opts, &port[1]));
+	opts.flags = WEFT_PORT_OWNED;
+	MUST_OK(weft_port_open(&opts, &port[2]));
+	CHECK_EQ(atomic_load(&wf_ports_with_members), before + 3);
+	for (int i = 0; i < 3; i++)
+		CHECK_OK(weft_port_close(port[i], SOON));
+	CHECK_EQ(atomic_load(&wf_ports_with_members), before);
+	job_end();
+	CHECK_EQ(atomic_load(&wf_ports_with_members), 0);
 }
 
 TEST(one_who_is_no_member_has_no_index)
