@@ -183,7 +183,8 @@ int wf_push_start(struct outgoing *o, struct weft_req *r)
 	u->peer = o->way->peer;
 	u->ticket = NULL;
 	u->pipe = NULL;
-	u->offered = u->handed = u->done = false;
+	u->offered = false;
+	u->handed = u->done = false;
 	u->src = atomic_load_explicit(&o->from->id, memory_order_relaxed);
 	u->to = o->id;
 	u->context = o->context;
@@ -233,9 +234,12 @@ bool wf_push_offer_locked(struct wf_way *w, struct weft_req *r, const void *aske
 
 	if (r->push->ticket && !wf_push_back_locked(r->push))
 		return true;            /* is on offer */
+	if (r->cancel) {                /* and was to be taken back while it was */
+		wf_push_leave_locked(r, r->cancel);
+		return false;
+	}
 	outgoing_of(w, r, &o);
-	if (announce_locked(&o, r, WF_WAY_BACKLOG | WF_ALLOW_TIGHT, asked) != 0)
-		return false;           /* it will be asked for again */
-	r->push->offered = true;
+	if (announce_locked(&o, r, WF_WAY_BACKLOG | WF_ALLOW_TIGHT, asked) == 0)
+		r->push->offered = true;        /* else it will be asked for again */
 	return true;
 }

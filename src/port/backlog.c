@@ -118,8 +118,8 @@ void wf_way_seek(struct wf_peer *peer, const struct wf_f_seek *f)
 	if (!w)
 		return;
 	wf_lock(&wf_user_lock);
-	r = wf_seek(w, f->want);
-	if (r)
-		wf_push_offer_locked(w, r, f->want);
+	do
+		r = wf_seek(w, f->want);
+	while (r && !wf_push_offer_locked(w, r, f->want));
 	wf_unlock(&wf_user_lock);
 }

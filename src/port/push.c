@@ -227,7 +227,13 @@ static void nudge(struct wf_push *u, bool taken)
 		wf_frame_send(u->peer, WF_F_BELL, &f, sizeof(f));
 }
 
-/* [busy] What was offered out of a backlog was taken: it leaves that. Or it was not: it is back where it was; true, and busy is gone. */
+void wf_push_leave_locked(struct weft_req *r, int err)
+{
+	wf_way_unqueue_locked(r->push->way, r);
+	wf_push_end_locked(r, err);
+}
+
+/* [busy] What was offered out of a backlog was taken: it leaves that. Or it was not: it is back where it was, unless it was to be taken back meanwhile; true, and busy is gone. */
 static bool offer_answered(struct wf_push *u, uint32_t state, int err)
 {
 	bool back = state == WF_T_REFUSED && err == -EAGAIN;
@@ -237,6 +243,10 @@ static bool offer_answered(struct wf_push *u, uint32_t state, int err)
 		return true;
 	}
 	wf_lock(&wf_user_lock);
+	if (!u->offered) {                      /* who takes it back was first, and it has left */
+		wf_unlock(&wf_user_lock);
+		return false;
+	}
 	back &= u->req != NULL;
 	if (u->req && !back)
 		wf_way_unqueue_locked(u->way, u->req);
@@ -244,6 +254,8 @@ static bool offer_answered(struct wf_push *u, uint32_t state, int err)
 	if (back) {
 		wf_unlock(&u->busy);
 		unannounce_locked(u);
+		if (u->req->cancel)
+			wf_push_leave_locked(u->req, u->req->cancel);
 	}
 	wf_unlock(&wf_user_lock);
 	return back;
@@ -344,7 +356,7 @@ bool wf_push_go(struct wf_push *u, bool *ret_moved)
 		err = -ECONNRESET;
 	}
 	nudge(u, state != WF_T_OPEN);
-	if (wf_unlikely(u->offered) && offer_answered(u, state, err))
+	if (wf_unlikely(atomic_load_explicit(&u->offered, memory_order_relaxed)) && offer_answered(u, state, err))
 		return false;
 	if (state == WF_T_OPEN && cancel_late(u))
 		state = WF_T_CANCELLED;
@@ -400,19 +412,20 @@ int wf_push_cancel_locked(struct weft_req *r, int err)
 {
 	struct wf_push *u = r->push;
 
-	if (!u->ticket) {
-		wf_way_unqueue_locked(u->way, r);
-		wf_push_end_locked(r, err);
+	bool taken_back = u->ticket && cancel_ticket_locked(u, err);
+
+	if (!u->ticket || (!taken_back && wf_push_back_locked(u))) {
+		wf_push_leave_locked(r, err);
 		return 0;
 	}
-	if (u->offered && atomic_load_explicit(&u->ticket->word, memory_order_relaxed) == wf_ticket_word(u->serial, WF_T_OPEN, 0)) {
-		wf_way_unqueue_locked(u->way, r);
-		u->offered = false;
-	}
-	if (!cancel_ticket_locked(u, err)) {
+	if (!taken_back) {
 		if (!r->cancel)
 			r->cancel = err;        /* if it comes back */
 		return -EALREADY;
+	}
+	if (u->offered) {
+		wf_way_unqueue_locked(u->way, r);
+		u->offered = false;
 	}
 	if (!wf_trylock(&u->busy))
 		return 1;               /* somebody copies from its memory: its end is his */

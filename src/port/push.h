@@ -22,11 +22,15 @@ int wf_push_start(struct outgoing *o, struct weft_req *r);
 /* [wf_user_lock] The first of @w's backlog: written (and ended, unless announced). -EAGAIN: no room. -ESRCH: shut. 0. */
 int wf_push_write_locked(struct wf_way *w, struct weft_req *r);
 
-/* [wf_user_lock] The other process asks for @asked, and @r of @w's backlog is such: shown to it, unless it is already. False: no room. */
+/* [wf_user_lock] The other process asks for @asked, and @r of @w's backlog is such: shown to it, if there is room and it is not already. False: it was to be taken
+ * back, and has ended instead. */
 bool wf_push_offer_locked(struct wf_way *w, struct weft_req *r, const void *asked);
 
 /* [wf_user_lock] @r, in a backlog or refused, ends with @err: its buffer is the sender's again. */
 void wf_push_end_locked(struct weft_req *r, int err);
+
+/* [wf_user_lock] @r, not announced, leaves its way's backlog and ends with @err. */
+void wf_push_leave_locked(struct weft_req *r, int err);
 
 /* [wf_user_lock] As wf_cancel_locked. */
 int wf_push_cancel_locked(struct weft_req *r, int err);
@@ -68,7 +72,7 @@ struct wf_push {
 	struct wf_mem mem;
 	struct wf_walk walk;
 	bool sync, buffer;
-	bool offered;                   /* under wf_user_lock: still in its way's backlog, and shown to who asked (seek.h) */
+	_Atomic bool offered;           /* under wf_user_lock: still in its way's backlog, and shown to who asked (seek.h) */
 	bool handed;                    /* its buffer is with who took the message */
 	bool done;                      /* its request has ended well, as its memory is free: nobody may have received it yet */
 	weft_id src, to;                /* from whom, to whom */

@@ -213,4 +213,60 @@ FAR(a_receive_that_is_taken_back_and_posted_again_is_answered, 2)
 	far_leave();
 }
 
+/* A receive asks for it and goes: when it is to be taken back, or expires, it is on offer, or on its way back. Nobody asks again. */
+FAR(a_send_that_is_taken_back_while_it_is_on_offer_ends, 2)
+{
+	uint64_t rounds = test_scaled(1000);
+
+	far_join(65536);
+	if (far_rank == 1) {
+		struct kept k;
+
+		crowd(&k);
+		far_step(1);
+		for (uint64_t i = 1; i <= rounds; i++) {
+			struct weft_op op = { .size = sizeof(op), .flags = WEFT_SYNC, .peer = far_id(0), .tag = 1, .data = &i, .len = 8 };
+			int64_t later = (int64_t)(i * 7919 % 100) * 1000;
+			struct weft_req *req = NULL;
+			int r, over = i % 3 ? -ECANCELED : -ETIMEDOUT;
+
+			op.expires = i % 3 ? 0 : weft_in(later);
+			MUST_OK(weft_send_post(k.port, &op, &req));
+			far_tell(2, i);
+			while (far_told(3) != i)
+				continue;
+			if (i % 3) {
+				for (weft_time then = weft_in(later); weft_now() < then; )
+					continue;
+				weft_req_cancel(req);   /* taken back, or taken: either way it ends now */
+			}
+			r = weft_req_wait(&req, SOON, NULL);
+			MUST(!req);
+			CHECK(r == 0 || r == over);
+			far_tell(4, i);
+		}
+		crowd_end(&k);
+	} else {
+		weft_id from = take_in();
+
+		for (uint64_t i = 1; i <= rounds; i++) {
+			struct weft_req *r = NULL;
+			uint64_t got;
+
+			while (far_told(2) != i)
+				continue;
+			MUST_OK(recv_post(NULL, 0, from, 1, &got, 8, &r));
+			if (weft_req_cancel(r) == 0)
+				CHECK_EQ(weft_req_wait(&r, SOON, NULL), -ECANCELED);
+			else
+				CHECK_OK(weft_req_wait(&r, SOON, NULL));
+			far_tell(3, i);
+			while (far_told(4) != i)
+				CHECK_NOTHING(NULL, far_id(1), CROWDED - 1);
+		}
+		take_crowd();
+	}
+	far_leave();
+}
+
 FAR_MAIN
