@@ -122,7 +122,7 @@ void wf_dest_unqueue(struct wf_remote *r, struct wf_rsend *s)
 		tell(r, WF_WIRE_CLEAR, d->to, d->context);
 	}
 	wf_dest_put(r, d);
-	if (offered && !r->err)
+	if (offered && !wf_ends(r))
 		wf_backlogs_drain(r);           /* what stood behind it */
 }
 
@@ -134,7 +134,7 @@ void wf_dest_answered(struct wf_remote *r, struct wf_rsend *s)
 	d->outstanding--;
 	r->announced--;
 	wf_dest_put(r, d);
-	if (!wf_list_empty(&r->backlogs) && !r->err)
+	if (!wf_list_empty(&r->backlogs) && !wf_ends(r))
 		wf_backlogs_drain(r);
 }
 
@@ -181,7 +181,7 @@ void wf_backlogs_drain(struct wf_remote *r)
 {
 	bool went = true;
 
-	while (went && !r->err) {
+	while (went && !wf_ends(r)) {
 		struct wf_node *l = r->backlogs.next, *next;
 
 		went = false;
@@ -282,8 +282,8 @@ int wf_remote_seek(struct wf_remote *r, uint32_t to, uint64_t context, uint64_t 
 	unsigned char frame[512];
 	struct wf_out *out = r->out[0];
 
-	if (r->err)
-		return r->err;
+	if (wf_ends(r))
+		return r->err ? r->err : r->broken;
 	if (len > sizeof(frame) - 24)
 		return -EMSGSIZE;
 	if (r->seek_refused || (out && out->rt.tail - out->rt.acked > WF_RETAIN_MOST / 4)) {

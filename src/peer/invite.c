@@ -20,7 +20,7 @@ int wf_remote_invite(struct wf_remote *r, struct wf_landing *l, uint32_t from, u
 	struct wf_out *out = r->out[0];
 	int rc;
 
-	if (r->err || r->closing || len > WF_WANT_MOST || !l->len)
+	if (wf_ends(r) || r->closing || len > WF_WANT_MOST || !l->len)
 		return r->err ? r->err : -EAGAIN;
 	if (out && out->rt.tail - out->rt.acked > WF_RETAIN_MOST / 4)
 		return -EAGAIN;

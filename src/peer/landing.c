@@ -107,8 +107,8 @@ int wf_remote_take(struct wf_remote *r, uint64_t send, struct wf_landing *l)
 	bool led, all = false;
 	int rc;
 
-	if (r->err)
-		return r->err;
+	if (wf_ends(r))
+		return r->err ? r->err : r->broken;
 	wf_landing_open(r, l);
 	rc = wf_numbers_add(&r->tokens, l, &l->token);
 	if (rc) {

@@ -370,15 +370,15 @@ int wf_remote_record(struct wf_remote *r, struct wf_lane *lane, const void *byte
 	}
 	if (lane->suspect)
 		wf_lane_speaks(r, lane, now);
-	while (!rc && lane->at < lane->len && (!r->err || r->bye_in)) {
+	while (!rc && lane->at < lane->len && (!wf_ends(r) || r->bye_in)) {
 		if (acts->n + most_acts(lane) > WF_ACTS)
 			return 1;
 		rc = next_frame(r, lane, acts);
 	}
 	lane->bytes = NULL;
 	if (!rc && body_len && !lane->body.kind)
-		rc = r->err ? 0 : -EPROTO;
-	if (r->err && !lane->body.kind)
+		rc = wf_ends(r) ? 0 : -EPROTO;
+	if (wf_ends(r) && !lane->body.kind)
 		lane->body.kind = WF_BODY_DROP;
 	if (!rc)
 		return 0;

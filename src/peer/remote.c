@@ -273,6 +273,10 @@ void wf_remote_acts(struct wf_remote *r, weft_time now, struct wf_acts *acts)
 		wf_gones_run(r);
 	while (!r->err && (r->dirty || now >= r->wake)) {
 		r->dirty = false;
+		if (r->broken) {
+			wf_remote_end(r, r->broken);
+			break;
+		}
 		if (r->seek_refused && r->out[0]->rt.acked == r->out[0]->rt.tail) {
 			r->seek_refused = false;
 			r->seek_again = true;

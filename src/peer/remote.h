@@ -329,6 +329,7 @@ struct wf_remote {
 	int err;                                /* the session is over */
 	bool closing, bye_out, closed, bye_in;
 	uint32_t errors;                        /* of the other end */
+	int broken;                             /* the session is to be over: found out where a send may be in the middle of something, done by the next wf_remote_acts */
 	uint64_t random;
 	weft_time now, wake;                    /* of the call; when to call acts again */
 	union {

@@ -174,8 +174,8 @@ int wf_remote_send(struct wf_remote *r, struct wf_rsend *s, weft_time now)
 	int rc = -EAGAIN;
 
 	r->now = now;
-	if (r->err || r->closing)
-		return r->err ? r->err : -ESHUTDOWN;
+	if (wf_ends(r) || r->closing)
+		return r->err ? r->err : r->broken ? r->broken : -ESHUTDOWN;
 	wf_done_answered(r);
 	if (s->head_len > WF_WIRE_HEAD_MOST || s->rail > r->conf.rails)
 		return -EMSGSIZE;

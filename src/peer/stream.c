@@ -72,16 +72,18 @@ WF_HOT void wf_out_appended(struct wf_remote *r, struct wf_out *out, size_t n)
 		r->dirty = true;
 }
 
-/* In the ring of the control stream; NULL: the session is over. */
+/* In the ring of the control stream; NULL: the session is over, or about to be. */
 static struct wf_out *control_write(struct wf_remote *r, const unsigned char *frame, size_t len)
 {
-	struct wf_out *out = r->err ? NULL : wf_out_get(r, 0);
+	struct wf_out *out = wf_ends(r) ? NULL : wf_out_get(r, 0);
 
-	if (r->err)
+	if (wf_ends(r))
 		return NULL;
-	/* Control frames answer what the other end has sent, or are bounded by it: a ring full of them is not honest. */
+	/* Control frames answer what the other end has sent, or are bounded by it: a ring full of them is not honest. All sends end with the session, and one of them may be about to
+	 * end further up, or its destination be in use there: so not here. */
 	if (!out || !wf_retain_room(&out->rt, WF_WIRE_PAD(len), 0)) {
-		wf_remote_end(r, out ? -EPROTO : -ENOMEM);
+		r->broken = out ? -EPROTO : -ENOMEM;
+		r->dirty = true;
 		return NULL;
 	}
 	wf_retain_put(&out->rt, out->rt.tail, frame, len);
