@@ -214,9 +214,12 @@ static int announce_once(struct outgoing *o, const struct weft_op *op, bool hand
 		wf_req_leave(o->to);
 		return err;
 	}
-	/* Its timer may have marked it before it was in the ring. Else, as we looked at the clock behind the publication, the timer looks behind both: the door it enters is a fence. */
-	if (wf_unlikely(op->expires) && o->to && wf_past(op->expires))
-		wf_port_progress(o->to);
+	/* Its timer may have marked it before it was in the ring. */
+	if (wf_unlikely(op->expires) && o->to) {
+		wf_fence_light();                                               /* F1 with wf_timers_run: it finds this one in the ring, or we find its instant past */
+		if (wf_past(op->expires))
+			wf_port_progress(o->to);
+	}
 	wf_count_sent(o->from, o->len);
 	*ret_req = handle ? r : NULL;
 	return 0;

@@ -134,8 +134,10 @@ weft_time wf_timers_run(void)
 		wf_unlock(&heap_lock);
 		/* The mark is found when the announcement leaves the ring, which its receiver may look at much later: it leaves now, also from behind a cell that is not
 		 * published yet. One that is not in the ring yet is seen to by who puts it there (announce_once). */
-		if (still && wf_cancel_locked(r, -ETIMEDOUT) == 1 && at && r->what == WF_SEND)
+		if (still && wf_cancel_locked(r, -ETIMEDOUT) == 1 && at && r->what == WF_SEND) {
+			wf_fence_heavy();                                       /* F1 with announce_once */
 			wf_drain_ended_locked(at, &work);
+		}
 		wf_req_leave(at);
 		if (at)
 			wf_work_do(at, &work);
