@@ -86,6 +86,54 @@ int wf_sends_cancel(struct weft_port *p, int err)
 	return n;
 }
 
+static uint32_t count_sends(struct weft_port *p)
+{
+	uint32_t n = 0;
+
+	wf_lock(&p->sends_lock);
+	for (struct wf_node *at = p->sends.next; at && at != &p->sends; at = at->next)
+		n++;
+	wf_unlock(&p->sends_lock);
+	return n;
+}
+
+/* Still the first: it is the last now. */
+static bool turn(struct weft_port *p, struct weft_req *r)
+{
+	bool still;
+
+	wf_lock(&p->sends_lock);
+	still = p->sends.next == &r->mine;
+	if (still) {
+		wf_list_del(&r->mine);
+		wf_list_add(&p->sends, &r->mine);
+	}
+	wf_unlock(&p->sends_lock);
+	return still;
+}
+
+void wf_sends_break(struct weft_port *p, int err)
+{
+	struct weft_port *at = NULL;
+	struct weft_req *r;
+
+	wf_fence_heavy();                                               /* F1 with broke_meanwhile */
+	for (uint32_t n = count_sends(p); n && atomic_load_explicit(&p->broken, memory_order_relaxed) && (r = first_send(p, &at)) != NULL;) {
+		struct wf_work work = { NULL };
+
+		wf_cover_enter(at);
+		/* Each has its turn once: no further ones come, and where another thread is at it, too, the turns are shared. */
+		if (turn(p, r)) {
+			n--;
+			if (r->at == at && r->where != WF_COPYING && (r->cancel || wf_cancel_locked(r, err) == 1) && at)
+				wf_drain_ended_locked(at, &work);       /* the mark is found */
+		}
+		wf_req_leave(at);
+		if (at)
+			wf_work_do(at, &work);
+	}
+}
+
 static int drain_sends(struct weft_port *p, weft_time until)
 {
 	struct weft_port *at = NULL;

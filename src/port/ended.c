@@ -162,27 +162,33 @@ static void vacate(struct weft_port *p, void *arg)
 	wf_port_leave(p);
 }
 
-/* A broken port with sends pending: no further ones are accepted there, so there is a last. */
+struct picking {
+	struct weft_port *p;
+	uint32_t from;
+};
+
+/* The broken port with sends pending whose number is the lowest of those not visited yet. */
 static void pick_broken(struct weft_port *p, void *arg)
 {
-	struct weft_port **ret = arg;
+	struct picking *x = arg;
 
-	if (!*ret && atomic_load_explicit(&p->broken, memory_order_relaxed) && wf_sends_pending(p))
-		*ret = p;
+	if (p->number >= x->from && (!x->p || p->number < x->p->number) && atomic_load_explicit(&p->broken, memory_order_relaxed) && wf_sends_pending(p))
+		x->p = p;
 }
 
 static void ended(struct ending x)
 {
-	struct weft_port *p;
+	struct picking next = { NULL, 0 };
 
 	wf_port_each(visit, &x);
 	wf_port_each(vacate, &x);
 	while (x.broke) {
-		p = NULL;
-		wf_port_each(pick_broken, &p);
-		if (!p)
+		next.p = NULL;
+		wf_port_each(pick_broken, &next);
+		if (!next.p)
 			break;
-		wf_sends_cancel(p, -ECONNRESET);
+		wf_sends_break(next.p, -ECONNRESET);
+		next.from = next.p->number + 1;
 	}
 }
 

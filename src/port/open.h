@@ -22,6 +22,10 @@ void wf_port_finish(struct weft_port *p);
 int wf_sends_cancel(struct weft_port *p, int err);
 bool wf_sends_pending(struct weft_port *p);
 
+/* [no lock] @p is broken: each pending send of its that can be taken back ends with @err. One that cannot is not waited for, as who could end it may wait for the caller: it ends as
+ * it ends, or with @err if it comes back. */
+void wf_sends_break(struct weft_port *p, int err);
+
 /* [any] The thread, process or port @id has ended: receives that name it, members that were it. @watcher: who waits for it, as port.watcher says. */
 void wf_id_ended(weft_id id, uint32_t watcher);
 

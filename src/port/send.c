@@ -192,8 +192,9 @@ static inline __attribute__((always_inline)) bool send_hot(weft_id to, uint64_t 
  * it is ours to do. Both walk the list under its lock, behind whom the flag is seen. */
 static void broke_meanwhile(struct weft_port *from)
 {
+	wf_fence_light();                                               /* F1 with wf_sends_break: it finds this one where it can be taken back, or we see the flag */
 	if (wf_unlikely(atomic_load_explicit(&from->broken, memory_order_relaxed)))
-		wf_sends_cancel(from, -ECONNRESET);
+		wf_sends_break(from, -ECONNRESET);
 }
 
 WF_SLOW static int send_post_slow(struct weft_port *from, const struct weft_op *theirs, struct weft_req **ret_req)

@@ -678,4 +678,37 @@ FAR(a_matched_message_of_the_dead_ends_its_receive_and_one_matched_by_the_dead_i
 	free(mem);
 }
 
+/* A member's death breaks the port; the send cannot be taken back, and its receiver dies after. */
+FAR(a_send_of_a_broken_port_that_its_receiver_has_matched_ends_when_that_dies_too, 3)
+{
+	weft_id members[3];
+	struct weft_port *port = NULL;
+	struct weft_req *req = NULL;
+	uint64_t v = 1, got;
+
+	far_join(0);
+	for (uint32_t i = 0; i < 3; i++)
+		members[i] = far_process(i);
+	MUST_OK(weft_port_open(WEFT(port_opts, .flags = WEFT_PORT_FRAGILE, .channel = "fragile", .members = members, .count = 3, .index = far_rank), &port));
+	far_meet();
+	if (far_rank) {
+		struct weft_msg *msg = NULL;
+
+		if (far_rank == 1)
+			MUST_OK(weft_probe(port, WEFT(op, .peer = WEFT_ANY, .tag = 7), SOON, &msg, NULL));
+		wait_to_die();
+	}
+	MUST_OK(send_post(port, WEFT_SYNC, members[1], 7, &v, 8, &req));
+	far_await(1, 100);
+	far_await(2, 100);
+	kill_now(2);
+	CHECK_EQ(weft_recv(port, WEFT_ANY, 1, &got, 8, SOON, NULL), -ECONNRESET);       /* it is broken */
+	CHECK_EQ(weft_req_wait(&req, weft_in(100 * WEFT_MS), NULL), -ETIMEDOUT);
+	kill_now(1);
+	CHECK_EQ(weft_req_wait(&req, SOON, NULL), -ECONNRESET);
+	MUST(!req);
+	CHECK_OK(weft_port_close(port, SOON));
+	CHECK_OK(weft_fini(SOON));
+}
+
 FAR_MAIN
