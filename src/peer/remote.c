@@ -235,6 +235,8 @@ static void tell(struct wf_remote *r, struct wf_acts *acts)
 		struct wf_act *a = add(acts, WF_ACT_BACKLOG);
 
 		a->err = -EAGAIN;
+		a->to = 0;
+		a->context = 0;
 		r->seek_again = false;
 	}
 	if (acts->n < WF_ACTS && r->dead_due) {

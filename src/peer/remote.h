@@ -136,7 +136,7 @@ enum wf_act_kind {
 	WF_ACT_ANNOUNCE,                /* msg: wf_remote_hold, _take or _refuse */
 	WF_ACT_CANCEL,                  /* send @number is to be taken back: wf_remote_held; _refuse or _late */
 	WF_ACT_SEEK,                    /* want, for (to, context): wf_remote_seek_next, _offer or _sought */
-	WF_ACT_BACKLOG,                 /* the other end keeps messages for (to, context): wf_remote_seek for what is posted. err -EAGAIN: for any */
+	WF_ACT_BACKLOG,                 /* the other end keeps messages for (to, context): wf_remote_seek for what is posted. err -EAGAIN: for any, (to, context) is none: there is room for what wf_remote_seek refused */
 	WF_ACT_CLEAR,                   /* no longer */
 	WF_ACT_WATCH,                   /* id @number of this process is to be told gone when it is: wf_remote_say_gone */
 	WF_ACT_GONE,                    /* id @number of the other process is no more, and all it sent was given; 0: wf_remote_watch for all anew */

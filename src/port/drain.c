@@ -223,7 +223,7 @@ static void arrive_offer_locked(struct weft_port *p, struct weft_req *send, uint
 	if (e && by)
 		wf_seek_instead_locked(by, e->head);
 	else if (e)
-		wf_hosts->seek_locked(p, e->head);
+		wf_hosts->seek_locked(p, e);
 }
 
 /* An announcement of another process. False: no memory. */

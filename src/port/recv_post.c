@@ -44,7 +44,7 @@ int wf_post_locked(struct weft_port *p, struct weft_req *r, const void *want, st
 	if (wf_unlikely(p->clogs))
 		wf_seek_locked(p, want);
 	if (wf_unlikely(p->asks))
-		wf_hosts->seek_locked(p, want);
+		wf_hosts->seek_locked(p, &r->a.entry);
 	return 0;
 }
 
@@ -211,7 +211,7 @@ static inline __attribute__((always_inline)) struct weft_req *post_plain_locked(
 	if (wf_unlikely(p->clogs))
 		wf_seek_locked(p, e->head);
 	if (wf_unlikely(p->asks))
-		wf_hosts->seek_locked(p, e->head);
+		wf_hosts->seek_locked(p, e);
 	if (wf_unlikely(wf_hosts != NULL))
 		wf_lead_soon();
 	return r;

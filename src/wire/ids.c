@@ -26,6 +26,13 @@ int wf_ids_get(const struct wf_ids *s, uint32_t id)
 	return slot && slot->id ? (int)slot->word : WF_ID_NONE;
 }
 
+struct wf_turn *wf_ids_turn(const struct wf_ids *s, uint32_t id)
+{
+	struct wf_ids_slot *slot = s->size ? find(s, id) : NULL;
+
+	return slot && slot->id && slot->word == WF_ID_ASKED ? &slot->turn : NULL;
+}
+
 /* Room for one more, without those that are over. */
 static int grow(struct wf_ids *s)
 {
@@ -59,7 +66,7 @@ int wf_ids_put(struct wf_ids *s, uint32_t id, uint32_t word)
 		slot = find(s, id);
 	}
 	s->used += !slot->id;
-	*slot = (struct wf_ids_slot){ id, word };
+	*slot = (struct wf_ids_slot){ .id = id, .word = word };
 	return 0;
 }
 

@@ -162,6 +162,7 @@ struct wf_trunk {
 	weft_time shut_since;
 	struct wf_ids watched, asked;           /* ids of theirs, of ours, whose ends are to be told: watch.c */
 	struct wf_ids keeping;                  /* hashes of our ports for which they keep messages: arrive_kept.c */
+	const struct weft_port *refused;        /* [lock of the ports' table] the last whose receives found no room to ask; a hint */
 	/* any, atomic */
 	_Atomic weft_time wake;
 	_Atomic int err;                        /* its session is over */
