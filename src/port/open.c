@@ -86,6 +86,8 @@ int wf_port_make(weft_id id, weft_ctx context, const struct weft_proto *proto, e
 	atomic_store_explicit(&p->ring.tail, t, memory_order_release);
 	/* release: B1. */
 	atomic_store_explicit(&p->face->gate, (uint64_t)++p->serial << 32 | WF_GATE_OPEN, memory_order_release);
+	if (context && wf_hosts)
+		p->asks = wf_hosts->keepers(id, context);       /* an earlier port of that name was told, and nobody says it again */
 	wf_port_listed(p, true);
 	*ret_port = p;
 	return 0;

@@ -36,6 +36,7 @@ struct wf_route_ops {
 	void (*answer)(struct weft_req *send, int err);         /* [door] a stand-in's end; it is gone then */
 	uint64_t (*offered)(struct weft_req *send);             /* [door] to be taken at once by who wants what has this name (seek.h), or left to its sender: -EAGAIN; 0: not so */
 	void (*seek_locked)(struct weft_port *p, const struct weft_match_entry *e);     /* [door] that receive was posted, and found nothing */
+	uint32_t (*keepers)(weft_id id, weft_ctx context);      /* [any] how many processes keep messages for that port, which is being made */
 	void (*abort)(struct weft_port *p);                     /* [no lock] @p closes: what is fetched for it is not awaited */
 
 	void (*flush)(void);                                    /* [any, no door] what was sent and waits for company goes: the caller is about to wait */

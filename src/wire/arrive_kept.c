@@ -186,6 +186,28 @@ static bool keeps(struct wf_trunk *t, uint32_t to, uint64_t context, bool more)
 	return news;
 }
 
+/* What was told of an earlier port of that name holds. None of its receives is left. */
+uint32_t wf_arrive_keepers(weft_id id, weft_ctx context)
+{
+	struct wf_trunk *t;
+	uint32_t n = 0;
+
+	for (uint32_t at = 0; (t = wf_trunk_next(&at)) != NULL;) {
+		struct wf_turn *turn;
+
+		if (!atomic_load_explicit(&t->keeps, memory_order_relaxed))
+			continue;
+		wf_trunk_lock(t);
+		turn = wf_ids_turn(&t->keeping, key_of((uint32_t)id, context));
+		if (turn) {
+			*turn = (struct wf_turn){ .due = false };
+			n++;
+		}
+		wf_unlock(&t->lock);
+	}
+	return n;
+}
+
 void wf_arrive_backlog(struct wf_trunk *t, const struct wf_act *a, bool more)
 {
 	struct wf_rmsg to = { .to = a->to, .context = a->context };

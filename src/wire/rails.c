@@ -136,6 +136,7 @@ static struct wf_route_ops ops = {
 	.answer = wf_arrive_answer,
 	.offered = wf_arrive_offered,
 	.seek_locked = wf_arrive_seek_locked,
+	.keepers = wf_arrive_keepers,
 	.abort = wf_arrive_abort,
 	.flush = wf_trunks_flush,
 	.poll = poll,

@@ -50,6 +50,7 @@ int wf_arrive_pull(struct weft_port *p, struct weft_req *send, const struct wf_t
 void wf_arrive_answer(struct weft_req *send, int err);
 uint64_t wf_arrive_offered(struct weft_req *send);
 void wf_arrive_seek_locked(struct weft_port *p, const struct weft_match_entry *e);
+uint32_t wf_arrive_keepers(weft_id id, weft_ctx context);
 void wf_arrive_abort(struct weft_port *p);
 void wf_arrive_dead(uint32_t process, int err);          /* [no lock] what it announced is gone */
 
