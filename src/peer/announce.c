@@ -283,7 +283,7 @@ int wf_remote_seek(struct wf_remote *r, uint32_t to, uint64_t context, uint64_t 
 	struct wf_out *out = r->out[0];
 
 	if (wf_ends(r))
-		return r->err ? r->err : r->broken;
+		return wf_ends(r);
 	if (len > sizeof(frame) - 24)
 		return -EMSGSIZE;
 	if (r->seek_refused || (out && out->rt.tail - out->rt.acked > WF_RETAIN_MOST / 4)) {

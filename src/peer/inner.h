@@ -45,10 +45,10 @@ static inline uint64_t wf_bit(unsigned i)
 	return UINT64_C(1) << i;
 }
 
-/* It is over, or is about to be: nothing more is begun. */
-static inline bool wf_ends(const struct wf_remote *r)
+/* Why it is over, or is about to be: nothing more is begun. 0: it goes on. */
+static inline int wf_ends(const struct wf_remote *r)
 {
-	return wf_unlikely((r->err | r->broken) != 0);
+	return r->err ? r->err : r->broken;
 }
 
 static inline void wf_arm(struct wf_remote *r, weft_time t)

@@ -108,7 +108,7 @@ int wf_remote_take(struct wf_remote *r, uint64_t send, struct wf_landing *l)
 	int rc;
 
 	if (wf_ends(r))
-		return r->err ? r->err : r->broken;
+		return wf_ends(r);
 	wf_landing_open(r, l);
 	rc = wf_numbers_add(&r->tokens, l, &l->token);
 	if (rc) {

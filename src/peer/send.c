@@ -175,7 +175,7 @@ int wf_remote_send(struct wf_remote *r, struct wf_rsend *s, weft_time now)
 
 	r->now = now;
 	if (wf_ends(r) || r->closing)
-		return r->err ? r->err : r->broken ? r->broken : -ESHUTDOWN;
+		return wf_ends(r) ? wf_ends(r) : -ESHUTDOWN;
 	wf_done_answered(r);
 	if (s->head_len > WF_WIRE_HEAD_MOST || s->rail > r->conf.rails)
 		return -EMSGSIZE;

@@ -341,7 +341,7 @@ int wf_port_end(struct weft_port *p, weft_time until)
 		wf_hosts->abort(p);
 	if (wf_peers_on()) {
 		wf_fars_abort(p);
-		wf_inways_closed(p, id, context);
+		wf_inways_closed(p);
 	}
 	drop_arrivals(p, id, context);
 	wait_until_left(p);

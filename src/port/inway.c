@@ -432,12 +432,10 @@ int wf_inways_step(void)
 	return left;
 }
 
-void wf_inways_closed(struct weft_port *p, weft_id id, weft_ctx context)
+void wf_inways_closed(struct weft_port *p)
 {
 	struct wf_reader *r;
 
-	(void)id;
-	(void)context;
 	for (;;) {
 		wf_port_enter(p);
 		r = atomic_load_explicit(&p->ring.reader.next, memory_order_relaxed);

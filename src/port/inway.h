@@ -42,7 +42,7 @@ void wf_inways_opened(struct weft_port *p);
 /* [no lock] @id has ended, and nobody finds it any more: rings that wait for a port of its are read to their end, and what is in them is lost. */
 void wf_inways_ended(weft_id id);
 /* [no lock] @p is closed, nothing enters: its rings are read to their end, and what is in them is lost. */
-void wf_inways_closed(struct weft_port *p, weft_id id, weft_ctx context);
+void wf_inways_closed(struct weft_port *p);
 /* [listener] A dead process's rings: everything published is taken, then they are gone. */
 void wf_inways_dead(struct wf_peer *peer);
 int wf_inways_step(void);               /* [listener] closed ones whose end was not reached yet: how many are left */

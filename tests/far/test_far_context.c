@@ -196,6 +196,20 @@ FAR(messages_for_a_context_already_closed_are_refused_and_the_context_stays_clos
 	far_leave();
 }
 
+/* It is there while the other process sends to it, and ends: what was done is lost. */
+static void mate_that_opens_nothing(void)
+{
+	uint64_t before = stats_of(NULL).lost;
+	struct mate mate;
+
+	mate_start(&mate);
+	far_tell(1, mate.id);
+	far_meet();
+	far_meet();
+	mate_stop(&mate);
+	EVENTUALLY(stats_of(NULL).lost > before);
+}
+
 FAR(early_messages_of_a_thread_that_ends_without_opening_are_lost_and_announced_ones_reset, 2)
 {
 	uint64_t v = 1;
@@ -218,15 +232,7 @@ FAR(early_messages_of_a_thread_that_ends_without_opening_are_lost_and_announced_
 			EVENTUALLY(weft_send(port, mate, 1, &v, 8, SOON) == -ESRCH);
 			CHECK_OK(weft_port_close(port, SOON));
 		} else {
-			uint64_t before = stats_of(NULL).lost;
-			struct mate mate;
-
-			mate_start(&mate);
-			far_tell(1, mate.id);
-			far_meet();
-			far_meet();
-			mate_stop(&mate);
-			EVENTUALLY(stats_of(NULL).lost > before);
+			mate_that_opens_nothing();
 		}
 		far_meet();
 	}
@@ -443,15 +449,7 @@ FAR(early_messages_of_a_users_protocol_of_a_thread_that_ends_without_opening_are
 			CHECK_OK(weft_port_close(port, SOON));
 			free(mem);
 		} else {
-			uint64_t before = stats_of(NULL).lost;
-			struct mate mate;
-
-			mate_start(&mate);
-			far_tell(1, mate.id);
-			far_meet();
-			far_meet();
-			mate_stop(&mate);
-			EVENTUALLY(stats_of(NULL).lost > before);
+			mate_that_opens_nothing();
 		}
 		far_meet();
 	}

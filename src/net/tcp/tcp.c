@@ -1,6 +1,5 @@
 /* tcp.c - rails, and the driver's slots. The other files of this room: address and options (what a rail stands on), listen (strangers),
  * lane (their life), poll, read, send. tcp.h first. */
-#include "base/descriptors.h"
 #include "net/tcp/tcp.h"
 
 #include <errno.h>
@@ -11,6 +10,8 @@
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
+
+#include "base/descriptors.h"
 
 static int watch(struct tcp_rail *rail, int fd, uint64_t what)
 {
