@@ -3,8 +3,8 @@
  * A message whose payload is in its record goes through the port's matcher as a cell's does. One whose payload follows lands first (arrive_land.c). An announced one becomes a request
  * that stands for it (struct wf_standin); matched, its bytes land where the receive wants them. What the other end keeps is asked for (arrive_kept.c).
  *
- * Credit  What a message costs is given back as soon as this process's budget has room, whether it was received or not: the budget counts what waits here. Up to a sixteenth of the
- *         window it can wait for what comes next.
+ * Credit  What a message costs is given back as soon as this process's budget has room, whether it was received or not: the budget counts what waits here, with what it is kept in, and
+ *         what stands for it. Up to a sixteenth of the window it can wait for what comes next.
  *         Without room it is owed (trunk.owed), and the sender, out of credit, announces.
  * Threads one reader of a trunk at a time (trunk.reading); ends of landings in whatever thread carries out the act.
  */
@@ -145,6 +145,8 @@ void wf_arrive_stand(struct wf_trunk *t, struct weft_port *p, struct wf_incoming
 	s->trunk = t;
 	s->held.send = m->send;
 	s->send = r;
+	s->charged = sizeof(*s) + sizeof(*r) + (buf ? buf->cap : 0);
+	wf_budget_take(s->charged);
 	s->offer = m->flags & WF_WIRE_OFFER ? m->token | 1 : 0;
 	r->stands = s;
 	r->detached = true;
@@ -298,6 +300,9 @@ void wf_arrive_answer(struct weft_req *send, int err)
 	wf_standin_release(s);
 	if (s->held.send)               /* else its landing answers */
 		wf_remote_answer(&t->remote, s->held.send, err == -EMSGSIZE ? 0 : err);
+	wf_budget_give(s->charged);
+	if (t->owed)
+		wf_arrive_credit_locked(t, 0);
 	wf_unlock(&t->lock);
 	wf_trunk_kick(t);
 	free(s);

@@ -11,6 +11,7 @@ struct wf_standin {
 	struct wf_trunk *trunk;
 	struct weft_req *send;
 	uint64_t offer;                 /* the name of what was asked for; 0: it is none */
+	size_t charged;                 /* to the budget, until it is answered */
 	bool holds;                     /* under trunk.lock: in the remote's table */
 };
 
