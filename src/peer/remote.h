@@ -43,7 +43,7 @@
 #define WF_MOMENTS 4000u                                /* default of conf.moments */
 #define WF_CHUNK_MOST (512u << 10)                      /* default of conf.chunk: of 1 MiB one half is opened while the other comes: encrypted, it takes longer in one piece */
 #define WF_CREDIT_FLOOR (64u << 10)                     /* credit both ends know of without a word */
-#define WF_COST 64u                                     /* what a message costs beside its bytes */
+#define WF_COST 256u                                    /* what a message costs beside its bytes: what keeps one that nobody wants yet takes as much */
 #define WF_CHUNKS_OUT 16u                               /* chunks of one send under way */
 #define WF_SPANS (WF_CHUNKS_OUT + WF_LANES + 1)
 #define WF_FLYING 64u                                   /* chunks of one lane under way */

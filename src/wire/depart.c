@@ -118,8 +118,8 @@ struct going {
 /* [trunk.lock] */
 static void go_locked(struct wf_trunk *t, struct going *g, size_t len)
 {
-	if (wf_trunk_holds(t, len + WF_COST, wf_ticks()))
-		g->held = t->held == len + WF_COST ? HELD_FIRST : HELD;
+	if (wf_trunk_holds(t, len + WF_HELD_HEAD, wf_ticks()))
+		g->held = t->held == len + WF_HELD_HEAD ? HELD_FIRST : HELD;
 	else
 		g->line = wf_trunk_take_locked(t, wf_now_about(), &g->news);
 }
@@ -139,7 +139,7 @@ static inline void go(struct wf_trunk *t, const struct going *g)
 /* [trunk.lock] Others wait already: @b does, too. False: nothing happened. */
 static inline __attribute__((always_inline)) bool joins_locked(struct wf_trunk *t, const struct weft_port *from, struct wf_brisk b)
 {
-	uint32_t held = t->held + (uint32_t)b.len + WF_COST;
+	uint32_t held = t->held + (uint32_t)b.len + WF_HELD_HEAD;
 
 	if (!t->held || t->unclocked == WF_UNCLOCKED || held > WF_HELD_MOST || !wf_row_joined(&t->remote, b))
 		return false;
@@ -153,7 +153,7 @@ static inline __attribute__((always_inline)) bool joins_locked(struct wf_trunk *
 /* [trunk.lock] @b leaves by the short way, or waits for company; false: nothing happened. */
 static inline bool brisk_locked(struct wf_trunk *t, const struct weft_port *from, const struct wf_brisk *b, struct going *g)
 {
-	uint32_t cost = (uint32_t)b->len + WF_COST;
+	uint32_t cost = (uint32_t)b->len + WF_HELD_HEAD;
 	uint64_t now = wf_ticks();
 
 	if (wf_trunk_holds(t, cost, now)) {

@@ -10,6 +10,7 @@
 
 #define WF_ROW 4u                       /* short sends one upon the other: more are likely */
 #define WF_ROW_GAP 2                    /* us between two of them, or about */
+#define WF_HELD_HEAD 64u                /* bytes of one beside its payload, about */
 #define WF_HELD_TIME 20                 /* us, while more come */
 
 /* [trunk.lock] When it is to be looked at next has changed: wf_trunks_by(t->wake). */

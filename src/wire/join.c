@@ -7,7 +7,7 @@
 WF_HOT void wf_join_begin_locked(struct wf_trunk *t, const struct wf_brisk *b)
 {
 	struct wf_join *j = &t->join;
-	uint32_t room = (WF_HELD_MOST - t->held) / ((uint32_t)b->len + WF_COST);
+	uint32_t room = (WF_HELD_MOST - t->held) / ((uint32_t)b->len + WF_HELD_HEAD);
 
 	j->left = wf_row_lends(&t->remote, &j->place);
 	if (j->left > room)
@@ -33,7 +33,7 @@ WF_HOT void wf_join_over_locked(struct wf_trunk *t)
 	}
 	if (j->n) {
 		wf_row_has_joined(&t->remote, j->n);
-		t->held += j->n * (j->len + WF_COST);
+		t->held += j->n * (j->len + WF_HELD_HEAD);
 		t->row += j->n;
 		j->joined += j->n;
 		j->n = 0;

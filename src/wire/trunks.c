@@ -54,11 +54,11 @@ struct wf_trunk *wf_trunk_next(uint32_t *at)
 	return t;
 }
 
-/* What a process of another host may send unasked: its share of a sixteenth of the budget. What that is kept in is up to 3.3 times as much, and the last quarter is for what comes
- * while the budget is used up. */
+/* What a process of another host may send unasked: its share of an eighth of the budget. What it is kept in is up to twice as much, as buffers are powers of two, and the last quarter is
+ * for what comes while the budget is used up. */
 static uint64_t window(void)
 {
-	uint64_t share = (uint64_t)wf_budget.limit / 16 / (wf_hosts_abroad() + atomic_load_explicit(&foreigners, memory_order_relaxed));
+	uint64_t share = (uint64_t)wf_budget.limit / 8 / (wf_hosts_abroad() + atomic_load_explicit(&foreigners, memory_order_relaxed));
 
 	return share < WINDOW_MOST ? share : WINDOW_MOST;       /* the remote has a floor */
 }

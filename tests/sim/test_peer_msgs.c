@@ -227,7 +227,7 @@ TEST(who_sends_more_than_it_may_is_wrong)
 		rc = wf_remote_record(&r, lane[1], bytes, 16 + 24 + 4000, 0, WEFT_S, &acts);
 	}
 	CHECK_EQ(rc, -EPROTO);
-	CHECK_EQ(n, WF_CREDIT_FLOOR / 4064 + 1);
+	CHECK_EQ(n, WF_CREDIT_FLOOR / (4000 + WF_COST) + 1);
 	wf_remote_fini(&r);
 }
 
