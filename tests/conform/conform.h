@@ -74,6 +74,7 @@ struct side {
 	_Atomic bool slow;              /* its upcalls take a while */
 	int refuse_bytes;               /* <0: whoever comes is let in, and what he says answered with this; then closed */
 	_Atomic int incomings;
+	struct weft_addr from;          /* whose the last lane that came was, as the driver says */
 	_Atomic int retries;
 	/* Frames. */
 	struct weft_room room[ROOMS];
@@ -388,6 +389,7 @@ static inline int conform_incoming(void *rail, void *lane, const struct weft_add
 	struct end *e;
 
 	CHECK(from && from->len > 0 && from->len <= WEFT_ADDR_BYTES);
+	s->from = *from;
 	atomic_fetch_add(&s->incomings, 1);
 	if (s->refuse_incoming < 0)
 		return s->refuse_incoming;

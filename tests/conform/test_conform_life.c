@@ -227,6 +227,52 @@ TEST(an_incoming_lane_may_be_refused)
 	side_close(&b);
 }
 
+static bool same_place(const struct weft_addr *x, const struct weft_addr *y)
+{
+	return x->len == y->len && memcmp(x->bytes, y->bytes, x->len) == 0;
+}
+
+/* Whichever rail of it they begin at, and of whichever class they are: else one that connects again and again is as many strangers as it likes. */
+TEST(all_lanes_of_one_host_come_from_one_address)
+{
+	struct side at[3], *b = &at[2];         /* all of them on this host */
+	struct weft_addr first;
+
+	for (int i = 0; i < 3; i++)
+		side_open(&at[i]);
+	for (int i = 0; i < 12; i++) {
+		struct side *a = &at[i % 3];
+		struct end *e;
+
+		a->other = b;
+		b->other = a;
+		e = cable(a, b, i / 3 % 3);
+		MUST_EQ(b->incomings, i + 1);
+		if (i == 0)
+			first = b->from;
+		CHECK(same_place(&b->from, &first));
+		if (i % 2) {                    /* one that was there before is no other */
+			end_close(e);
+			PUMP_UNTIL(a, b, e->other->downs);
+		}
+	}
+	b->refuse_incoming = -EACCES;           /* nor is one that is sent away */
+	for (int i = 0; i < 2; i++) {
+		struct end *e = end_new(&at[i]);
+
+		memset(&b->from, 0, sizeof(b->from));
+		e->opener = true;
+		at[i].other = b;
+		MUST_OK(wf_lane_open(at[i].rail, &b->rail->info.addr, WEFT_LANE_HEAD, e, &e->lane));
+		PUMP_UNTIL(&at[i], b, e->ups || e->downs);
+		say_hello(e);
+		PUMP_UNTIL(&at[i], b, e->downs);
+		CHECK(same_place(&b->from, &first));
+	}
+	for (int i = 0; i < 3; i++)
+		side_close(&at[i]);
+}
+
 TEST(both_sides_may_open_at_the_same_moment)
 {
 	struct side a, b;
