@@ -168,7 +168,7 @@ static inline __attribute__((always_inline)) const unsigned char *wf_brief_head(
 		p += 16;
 		len -= 16;
 	}
-	if (len >= 32 && p[0] == WF_WIRE_LIMIT && wf_get16(p + 2) == 16) {
+	if (len >= 32 && wf_get64(p) == (WF_WIRE_LIMIT | 16u << 16)) {          /* without flags, and 0 behind its head */
 		b->limit = wf_get64(p + 8);
 		p += 16;
 		len -= 16;

@@ -45,6 +45,8 @@ int wf_remote_invite(struct wf_remote *r, struct wf_landing *l, uint32_t from, u
 
 /* ---- the sending end ---- */
 
+_Static_assert(48 + WF_WANT_MOST == 112, "what an INVITE wants is as long as its type allows");
+
 WF_HOT uint64_t *wf_invite_at(struct wf_remote *r, uint32_t to, uint64_t context)
 {
 	uint64_t h = (to ^ context * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xff51afd7ed558ccd);
@@ -65,7 +67,7 @@ int wf_invite_got(struct wf_remote *r, const unsigned char *p)
 	struct wf_rdest *d = wf_dest_find(r, i.to, i.context);
 	struct wf_invite *place = &r->invites[r->invite_next];
 
-	if (i.want_len > WF_WANT_MOST || !i.token)
+	if (!i.token || wf_get32(p + 44))
 		return -EPROTO;
 	if (!r->conf.ops->fits || *wf_invite_at(r, i.to, i.context) > wf_get64(p + 8))
 		return 0;

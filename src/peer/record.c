@@ -151,7 +151,7 @@ static int lane_frame(struct wf_remote *r, struct wf_lane *lane, const unsigned 
 	case WF_WIRE_DONE:
 		return wf_send_done(r, value);
 	case WF_WIRE_CHUNK:
-		return p[1] <= WF_WIRE_LED ? chunk(r, lane, value, wf_get64(p + 16), p[1] & WF_WIRE_LED, epoch) : -EPROTO;
+		return chunk(r, lane, value, wf_get64(p + 16), p[1] & WF_WIRE_LED, epoch);
 	default:
 		return -EPROTO;
 	}
@@ -173,7 +173,7 @@ static int control_frame(struct wf_remote *r, const unsigned char *p, struct wf_
 	b = wf_get64(p + 8);
 	switch (p[0]) {
 	case WF_WIRE_GRANT:
-		return p[1] <= WF_WIRE_LED ? wf_bulk_grant(r, b, wf_get64(p + 16), wf_get64(p + 24), p[1] & WF_WIRE_LED) : -EPROTO;
+		return wf_bulk_grant(r, b, wf_get64(p + 16), wf_get64(p + 24), p[1] & WF_WIRE_LED);
 	case WF_WIRE_AGAIN:
 		return wf_bulk_asked(r, b, wf_get64(p + 16), wf_get64(p + 24));
 	case WF_WIRE_ENDED:
@@ -184,7 +184,7 @@ static int control_frame(struct wf_remote *r, const unsigned char *p, struct wf_
 	case WF_WIRE_CREDIT:
 		return wf_credit_got(r, b);
 	case WF_WIRE_CLOG:
-		return p[1] <= 1 ? wf_dest_clog(r, a, b, p[1]) : -EPROTO;
+		return wf_dest_clog(r, a, b, p[1]);
 	case WF_WIRE_INVITE:
 		return wf_invite_got(r, p);
 	case WF_WIRE_REVOKE:
@@ -192,7 +192,7 @@ static int control_frame(struct wf_remote *r, const unsigned char *p, struct wf_
 		return 0;
 	case WF_WIRE_WATCH:
 	case WF_WIRE_GONE:
-		if (p[0] == WF_WIRE_WATCH && !a)
+		if (b || (p[0] == WF_WIRE_WATCH && !a))
 			return -EPROTO;
 		add_act(acts, p[0] == WF_WIRE_WATCH ? WF_ACT_WATCH : WF_ACT_GONE)->number = a;
 		return 0;

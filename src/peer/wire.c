@@ -4,7 +4,7 @@
 #include <errno.h>
 
 const struct wf_wire_shape wf_wire_shapes[WF_WIRE_SKIPPABLE] = {
-#define X(name, type, fixed, most, class) [type] = { #name, fixed, most, type, WF_WIRE_##class },
+#define X(name, type, fixed, most, class, flags, zero) [type] = { #name, fixed, most, type, WF_WIRE_##class, flags, zero },
 	WF_WIRE_FRAMES(X)
 #undef X
 };
@@ -24,6 +24,8 @@ int wf_wire_next(const unsigned char *p, size_t left, const struct wf_wire_shape
 	if (shape && !shape->name)
 		return -EPROTO;
 	if (shape && (len < shape->fixed || len > shape->most))
+		return -EPROTO;
+	if (shape && (p[1] & ~(unsigned)shape->flags || (shape->zero && wf_get32(p + 4))))
 		return -EPROTO;
 	*ret_shape = shape;
 	return (int)padded;

@@ -8,8 +8,8 @@
  *     the last frame    may be one with a body (CHUNK, MSG with WF_WIRE_BODY): the body is the second part of the record
  *
  * Contexts go as 64 bits: a handle agreed at first use would be state that both ends can lose. A type from 128 on that is not known is skipped;
- * any other unknown one, a wrong length and bytes that are left over are errors of the one who sent them. docs/wire.md tells the same to
- * whoever writes another end.
+ * any other unknown one, a wrong length, a flag or a field that is not 0 where it is to be, and bytes that are left over are errors of the one who
+ * sent them. docs/wire.md tells the same to whoever writes another end.
  */
 #ifndef WF_PEER_WIRE_H
 #define WF_PEER_WIRE_H
@@ -24,42 +24,42 @@
 /* Which frames may stand where. */
 enum wf_wire_class { WF_WIRE_LANE = 1, WF_WIRE_CONTROL, WF_WIRE_DATA };
 
-/*        name  type  fixed  most  class */
-#define WF_WIRE_FRAMES(X)                                                                                                                      \
-	X(STREAM,    1,    16,    16, LANE)     /* flags stream; epoch @4; offset @8 of the first frame behind */                              \
-	X(ACK,       2,    16,    16, LANE)     /* flags stream; epoch @4; next @8: all before is there */                                     \
-	X(MOVE,      3,    16,    16, LANE)     /* flags stream; epoch @4; the stream rides here from now on */                                \
-	X(RESUME,    4,    16,    16, LANE)     /* flags stream; epoch @4; next @8 expected: the answer to MOVE */                             \
-	X(CHUNKS,    5,    16,    16, LANE)     /* count @8: bytes of chunks this lane has brought since it is up */                           \
-	X(PING,      6,    16,    16, LANE)     /* stamp @8, to be sent back */                                                                \
-	X(PONG,      7,    16,    16, LANE)     /* stamp @8 */                                                                                 \
-	X(CHUNK,     8,    24,    24, LANE)     /* token @8, offset @16; the body follows the record's frames */                               \
-	X(LIMIT,     9,    16,    16, LANE)     /* limit @8: as CREDIT, on the way of something else */                                        \
-	X(DONE,     10,    16,    16, LANE)     /* send @8: as ENDED, which follows, without an error */                                               \
-	X(MSG,      16,    24, 65535, DATA)     /* to @4, from @8, index @12, tag @16; then as flagged; payload */                             \
-	X(ANNOUNCE, 17,    40,   512, DATA)     /* the same with WF_WIRE_SEND and WF_WIRE_LENGTH, without payload */                           \
-	X(CANCEL,   18,    16,    16, DATA)     /* send @8: is to be taken back */                                                             \
-	X(VOID,     19,     8, 65535, DATA)     /* was taken back before it left */                                                            \
-	X(ROW,      20,    40,  7712, DATA)     /* as MSG, and several payloads of the same length: as many messages */                        \
-	X(GRANT,    32,    32,    32, CONTROL)  /* send @8, token @16, limit @24: bytes wanted */                                              \
-	X(ENDED,    33,    16,    16, CONTROL)  /* error @4, send @8 */                                                                        \
-	X(LATE,     34,    16,    16, CONTROL)  /* send @8: cannot be taken back */                                                            \
-	X(CREDIT,   35,    16,    16, CONTROL)  /* limit @8 */                                                                                 \
-	X(BACKLOG,  36,    16,    16, CONTROL)  /* to @4, context @8: more waits at the source; ask */                                         \
-	X(CLEAR,    37,    16,    16, CONTROL)  /* to @4, context @8: nothing waits any more */                                                \
-	X(SEEK,     38,    24,   512, CONTROL)  /* to @4, context @8, name of the receive @16, what it wants @24 */                            \
-	X(INVITE,   39,    48,   512, CONTROL)  /* from @4, offset @8, token @16, limit @24, context @32, to @40, what is wanted @48 */        \
-	X(REVOKE,   40,    16,    16, CONTROL)  /* token @8: the invitation holds no longer */                                                 \
-	X(BYE,      41,     8,     8, CONTROL)  /* error @4: nothing will follow */                                                            \
-	X(AGAIN,    42,    32,    32, CONTROL)  /* send @8, from @16, to @24: these bytes are to come once more */                             \
-	X(CLOG,     43,    16,    16, CONTROL)  /* flags 1 or 0; to @4, context @8: announce to that port, whatever the credit; or no longer */ \
-	X(WATCH,    44,    16,    16, CONTROL)  /* id @4 of the one who reads this: its end is to be told */                                   \
-	X(GONE,     45,    16,    16, CONTROL)  /* id @4 of the one who wrote this is not, or no more; 0: ask again for all */
+/*        name      type fixed most   class   flags: those there may be; zero: it has 0 @4 */
+#define WF_WIRE_FRAMES(X)                                                                                                                          \
+	X(STREAM,     1,  16,    16, LANE,    255, 0)  /* flags stream; epoch @4; offset @8 of the first frame behind */                                  \
+	X(ACK,        2,  16,    16, LANE,    255, 0)  /* flags stream; epoch @4; next @8: all before is there */                                         \
+	X(MOVE,       3,  16,    16, LANE,    255, 0)  /* flags stream; epoch @4; the stream rides here from now on */                                    \
+	X(RESUME,     4,  16,    16, LANE,    255, 0)  /* flags stream; epoch @4; next @8 expected: the answer to MOVE */                                 \
+	X(CHUNKS,     5,  16,    16, LANE,      0, 0)  /* count @8: bytes of chunks this lane has brought since it is up */                               \
+	X(PING,       6,  16,    16, LANE,      0, 1)  /* stamp @8, to be sent back */                                                                    \
+	X(PONG,       7,  16,    16, LANE,      0, 1)  /* stamp @8 */                                                                                     \
+	X(CHUNK,      8,  24,    24, LANE,      1, 0)  /* token @8, offset @16; the body follows the record's frames */                                   \
+	X(LIMIT,      9,  16,    16, LANE,      0, 1)  /* limit @8: as CREDIT, on the way of something else */                                            \
+	X(DONE,      10,  16,    16, LANE,      0, 1)  /* send @8: as ENDED, which follows, without an error */                                           \
+	X(MSG,       16,  24, 65535, DATA,    255, 0)  /* to @4, from @8, index @12, tag @16; then as flagged; payload */                                 \
+	X(ANNOUNCE,  17,  40,   512, DATA,    255, 0)  /* the same with WF_WIRE_SEND and WF_WIRE_LENGTH, without payload */                               \
+	X(CANCEL,    18,  16,    16, DATA,      0, 1)  /* send @8: is to be taken back */                                                                 \
+	X(VOID,      19,   8, 65535, DATA,    255, 0)  /* was taken back before it left */                                                                \
+	X(ROW,       20,  40,  7712, DATA,    255, 0)  /* as MSG, and several payloads of the same length: as many messages */                            \
+	X(GRANT,     32,  32,    32, CONTROL,   1, 1)  /* send @8, token @16, limit @24: bytes wanted */                                                  \
+	X(ENDED,     33,  16,    16, CONTROL,   0, 0)  /* error @4, send @8 */                                                                            \
+	X(LATE,      34,  16,    16, CONTROL,   0, 1)  /* send @8: cannot be taken back */                                                                \
+	X(CREDIT,    35,  16,    16, CONTROL,   0, 1)  /* limit @8 */                                                                                     \
+	X(BACKLOG,   36,  16,    16, CONTROL,   0, 0)  /* to @4, context @8: more waits at the source; ask */                                             \
+	X(CLEAR,     37,  16,    16, CONTROL,   0, 0)  /* to @4, context @8: nothing waits any more */                                                    \
+	X(SEEK,      38,  24,   512, CONTROL,   0, 0)  /* to @4, context @8, name of the receive @16, what it wants @24 */                                \
+	X(INVITE,    39,  48,   112, CONTROL,   0, 0)  /* from @4, offset @8, token @16, limit @24, context @32, to @40, what is wanted @48 */            \
+	X(REVOKE,    40,  16,    16, CONTROL,   0, 1)  /* token @8: the invitation holds no longer */                                                     \
+	X(BYE,       41,   8,     8, CONTROL,   0, 0)  /* error @4: nothing will follow */                                                                \
+	X(AGAIN,     42,  32,    32, CONTROL,   0, 1)  /* send @8, from @16, to @24: these bytes are to come once more */                                 \
+	X(CLOG,      43,  16,    16, CONTROL,   1, 0)  /* flags 1 or 0; to @4, context @8: announce to that port, whatever the credit; or no longer */    \
+	X(WATCH,     44,  16,    16, CONTROL,   0, 0)  /* id @4 of the one who reads this: its end is to be told */                                       \
+	X(GONE,      45,  16,    16, CONTROL,   0, 0)  /* id @4 of the one who wrote this is not, or no more; 0: ask again for all */
 
 #define WF_WIRE_PADDING 128u            /* a frame about the lane that says nothing, of any length: who does not know it skips it */
 
 enum wf_wire_type {
-#define X(name, type, fixed, most, class) WF_WIRE_##name = type,
+#define X(name, type, fixed, most, class, flags, zero) WF_WIRE_##name = type,
 	WF_WIRE_FRAMES(X)
 #undef X
 };
@@ -86,7 +86,8 @@ enum {
 struct wf_wire_shape {
 	const char *name;
 	uint16_t fixed, most;
-	uint8_t type, class;
+	uint8_t type, class, flags;
+	bool zero;
 };
 
 extern const struct wf_wire_shape wf_wire_shapes[WF_WIRE_SKIPPABLE];     /* by type; without a name: no such type */

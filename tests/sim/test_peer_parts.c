@@ -2,7 +2,7 @@
 #include "peer/inner.h"
 #include "peer/stripe.h"
 
-#include "test.h"
+#include "alone.h"
 
 /* ---- frames ---- */
 
@@ -29,6 +29,67 @@ TEST(every_frame_has_its_length_and_lies_in_its_record)
 		free(bytes);
 	}
 	CHECK_EQ(known, 29);
+}
+
+/* One frame from the other end, as the next where it belongs, with a body if it is a CHUNK. */
+static int frame_comes(const unsigned char *frame, uint32_t len)
+{
+	unsigned char bytes[300] = { 0 };
+	struct wf_acts acts = { 0 };
+	struct wf_lane *lane[3];
+	struct wf_remote r;
+	int rc;
+
+	alone(&r, lane);
+	if (frame[0] >= WF_WIRE_GRANT) {
+		rc = control(&r, lane[0], frame, len);
+	} else if (frame[0] >= WF_WIRE_MSG) {
+		wf_wire_put(bytes, WF_WIRE_MOVE, WF_STREAM_PLAIN, 1, 0);
+		wf_wire_put(bytes + 16, WF_WIRE_STREAM, WF_STREAM_PLAIN, 1, 0);
+		memcpy(bytes + 32, frame, len);
+		rc = wf_remote_record(&r, lane[1], bytes, 32 + len, 0, WEFT_S, &acts);
+	} else {
+		rc = wf_remote_record(&r, lane[2], frame, len, frame[0] == WF_WIRE_CHUNK ? 8 : 0, WEFT_S, &acts);
+	}
+	wf_remote_gone(&r, -ECONNRESET, WEFT_S);
+	wf_remote_fini(&r);
+	return rc;
+}
+
+/* By docs/wire.md: a newer version may mean something by them, and is not to be misunderstood. */
+TEST(flags_that_are_not_there_and_fields_that_are_not_zero_are_refused)
+{
+	static const struct {
+		uint8_t type, len, flags;       /* flags it may have, of those that need nothing else */
+		uint8_t zero, n;                /* bytes that are to be 0 */
+		uint8_t one;                    /* byte that must not be */
+	} of[] = {
+		{ WF_WIRE_CHUNKS, 16, 0, 0, 0, 0 }, { WF_WIRE_PING, 16, 0, 4, 4, 0 }, { WF_WIRE_PONG, 16, 0, 4, 4, 0 }, { WF_WIRE_CHUNK, 24, 0, 4, 4, 8 },
+		{ WF_WIRE_LIMIT, 16, 0, 4, 4, 0 }, { WF_WIRE_DONE, 16, 0, 4, 4, 0 }, { WF_WIRE_CANCEL, 16, 0, 4, 4, 0 }, { WF_WIRE_GRANT, 32, 1, 4, 4, 0 },
+		{ WF_WIRE_ENDED, 16, 0, 0, 0, 0 }, { WF_WIRE_LATE, 16, 0, 4, 4, 0 }, { WF_WIRE_CREDIT, 16, 0, 4, 4, 0 }, { WF_WIRE_BACKLOG, 16, 0, 0, 0, 0 },
+		{ WF_WIRE_CLEAR, 16, 0, 0, 0, 0 }, { WF_WIRE_SEEK, 24, 0, 0, 0, 0 }, { WF_WIRE_INVITE, 48, 0, 44, 4, 16 }, { WF_WIRE_REVOKE, 16, 0, 4, 4, 0 },
+		{ WF_WIRE_BYE, 8, 0, 0, 0, 0 }, { WF_WIRE_AGAIN, 32, 0, 4, 4, 0 }, { WF_WIRE_CLOG, 16, 1, 0, 0, 0 }, { WF_WIRE_WATCH, 16, 0, 8, 8, 4 },
+		{ WF_WIRE_GONE, 16, 0, 8, 8, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+		unsigned char frame[48] = { 0 };
+
+		wf_wire_head(frame, of[i].type, 0, of[i].len);
+		if (of[i].one)
+			frame[of[i].one] = 1;
+		CHECK_OK(frame_comes(frame, of[i].len));
+		for (int bit = 1; bit < 256; bit *= 2) {
+			frame[1] = (unsigned char)bit;
+			CHECK_EQ(frame_comes(frame, of[i].len), bit & of[i].flags ? 0 : -EPROTO);
+			frame[1] = 0;
+			for (size_t at = of[i].zero; at < (size_t)of[i].zero + of[i].n; at++) {
+				frame[at] = (unsigned char)bit;
+				CHECK_EQ(frame_comes(frame, of[i].len), -EPROTO);
+				frame[at] = 0;
+			}
+		}
+	}
 }
 
 static bool same(const struct wf_rmsg *a, const struct wf_rmsg *b)
