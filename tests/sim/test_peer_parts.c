@@ -153,6 +153,31 @@ TEST(a_message_header_comes_out_as_it_went_in_or_is_refused)
 	CHECK(good > count / 50);
 }
 
+/* By docs/wire.md, byte by byte. */
+TEST(a_message_header_lies_as_it_is_written_down)
+{
+	static const unsigned char all[] = {
+		17, 1 | 2 | 4 | 8 | 16 | 128, 64, 0, 0x04, 0x03, 0x02, 0x01, 0x14, 0x13, 0x12, 0x11, 0x24, 0x23, 0x22, 0x21,       /* to, from, index */
+		0x38, 0x37, 0x36, 0x35, 0x34, 0x33, 0x32, 0x31, 0x48, 0x47, 0x46, 0x45, 0x44, 0x43, 0x42, 0x41,                   /* tag, context */
+		0x58, 0x57, 0x56, 0x55, 0x54, 0x53, 0x52, 0x51, 0x68, 0x67, 0x66, 0x65, 0x64, 0x63, 0x62, 0x61,                   /* send, length */
+		0x78, 0x77, 0x76, 0x75, 0x74, 0x73, 0x72, 0x71, 3, 'a', 'b', 'c', 0, 0, 0, 0,                                     /* token, header */
+	};
+	struct wf_rmsg m = { .type = WF_WIRE_ANNOUNCE, .flags = 1 | 2 | 4 | 8 | 16 | 128, .to = 0x01020304, .from = 0x11121314, .index = 0x21222324,
+			     .tag = UINT64_C(0x3132333435363738), .context = UINT64_C(0x4142434445464748), .send = UINT64_C(0x5152535455565758),
+			     .len = UINT64_C(0x6162636465666768), .token = UINT64_C(0x7172737475767778), .head = "abc", .head_len = 3 }, got;
+	unsigned char bytes[WF_WIRE_MSG_HEAD];
+	const struct wf_wire_shape *shape;
+
+	CHECK_EQ(wf_wire_put_msg(bytes, &m, 0), sizeof(all));
+	CHECK_EQ(memcmp(bytes, all, sizeof(all)), 0);
+	memcpy(bytes, all, sizeof(all));
+	CHECK(wf_wire_next(bytes, sizeof(bytes), &shape) > 0);
+	CHECK_OK(wf_wire_get_msg(bytes, &got));
+	CHECK(same(&m, &got));
+	wf_wire_put(bytes, WF_WIRE_ENDED, 7, 0x01020304, UINT64_C(0x1112131415161718));
+	CHECK_EQ(memcmp(bytes, "\x21\x07\x10\x00\x04\x03\x02\x01\x18\x17\x16\x15\x14\x13\x12\x11", 16), 0);
+}
+
 TEST(a_plain_message_costs_24_bytes)
 {
 	struct wf_rmsg m = { .type = WF_WIRE_MSG };
