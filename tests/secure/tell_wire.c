@@ -113,6 +113,51 @@ static void records(const struct wf_handshake *h)
 	wf_sealer_fini(&s);
 }
 
+/* One whose checksum covers the first 40 bytes only, where the mode allows that. */
+static void long_record(const struct wf_handshake *h)
+{
+	struct wf_record_conf conf = { .mode = h->session.mode, .aead = h->aead, .secret = h->send, .rekey_parts = 1 };
+	uint8_t out[300 + WF_RECORD_HEAD + WF_AEAD_TAG];
+	struct wf_sealer s;
+	long n;
+
+	for (size_t i = 0; i < 300; i++)
+		out[WF_RECORD_HEAD + i] = (uint8_t)i;
+	must(wf_sealer_init(&s, &conf) == 0);
+	n = wf_sealer_flat(&s, 300, 40, out);
+	must(n > 0);
+	tell("long-record", out, (size_t)n);
+	wf_sealer_fini(&s);
+}
+
+/* One handshake that ends with a VERDICT that refuses, one that ends with such a CHALLENGE. */
+static void refusals(const struct wf_endpoint *a, struct wf_endpoint *b)
+{
+	struct wf_hs_call call = { .peer = b->self, .lane = { 2, 0x01020304, UINT64_C(0x1112131415161718) } };
+	struct wf_handshake ha, hb;
+
+	for (int which = 0; which < 2; which++) {
+		if (which)
+			b->oldest = b->newest = 9;
+		who = "refused-random-a";
+		wf_handshake_call(&ha, a, &call);
+		who = "refused-random-b";
+		wf_handshake_listen(&hb, b);
+		wf_handshake_input(&hb, ha.out, ha.out_n);
+		tell("refused-challenge", hb.out, hb.out_n);
+		who = "refused-random-a";
+		wf_handshake_input(&ha, hb.out, hb.out_n);
+		if (which) {
+			must(hb.state == WF_HS_REFUSED && ha.state == WF_HS_REFUSED);
+			continue;
+		}
+		wf_handshake_input(&hb, ha.out, ha.out_n);
+		must(hb.state == WF_HS_ASKS);
+		wf_handshake_refuse(&hb, WF_REFUSED_LANE, UINT64_C(0x2122232425262728));
+		tell("refused-verdict", hb.out, hb.out_n);
+	}
+}
+
 int main(void)
 {
 	for (enum wf_mode mode = WF_MODE_FULL; mode <= WF_MODE_SUM; mode++) {
@@ -129,6 +174,8 @@ int main(void)
 		of_b = hb.session;
 		shake(&ha, &a, &hb, &b, &of_a, &of_b);
 		records(&ha);
+		long_record(&ha);
+		refusals(&a, &b);
 	}
 	return 0;
 }
