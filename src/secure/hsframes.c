@@ -11,6 +11,15 @@ const uint8_t wf_hs_challenge_magic[WF_HS_MAGIC] = { 'w', 'e', 'f', 't', '\r', '
 
 enum { NUMBER_CLAIM = 3, NUMBER_VERDICT = 4 };
 
+static bool is_zero(const uint8_t *p, size_t n)
+{
+	uint8_t any = 0;
+
+	while (n--)
+		any |= *p++;
+	return !any;
+}
+
 void wf_hs_hello_pack(const struct wf_hs_hello *h, uint8_t ret[WF_HS_HELLO_BYTES])
 {
 	memset(ret, 0, WF_HS_HELLO_BYTES);
@@ -95,7 +104,7 @@ bool wf_hs_claim_unpack(const uint8_t in[WF_HS_CLAIM_BYTES], struct wf_hs_claim 
 	memcpy(ret->wanted.incarnation, in + 64, 16);
 	memcpy(ret->public, in + 80, 32);
 	memcpy(ret->proof, in + WF_HS_CLAIM_PROOF, 32);
-	return wf_get16(in) == NUMBER_CLAIM && wf_get16(in + 6) == 0;
+	return wf_get16(in) == NUMBER_CLAIM && wf_get16(in + 6) == 0 && (!is_zero(ret->session, 16) || is_zero(ret->proof, 32));
 }
 
 void wf_hs_verdict_pack(const struct wf_hs_verdict *v, uint8_t ret[WF_HS_VERDICT_BYTES])
@@ -130,5 +139,7 @@ bool wf_hs_verdict_unpack(const uint8_t in[WF_HS_VERDICT_BYTES], struct wf_hs_ve
 	memcpy(ret->session, in + 32, 16);
 	ret->detail = wf_get64(in + 48);
 	memcpy(ret->public, in + 64, 32);
-	return wf_get16(in) == NUMBER_VERDICT && wf_get64(in + 56) == 0;
+	if (wf_get16(in) != NUMBER_VERDICT || wf_get64(in + 56))
+		return false;
+	return ret->code ? !ret->aead && is_zero(ret->session, 16) && is_zero(ret->public, 32) : !ret->detail;
 }

@@ -275,6 +275,60 @@ TEST(a_version_that_is_not_the_newest_common_one_is_refused)
 	CHECK_REFUSED(t.ha, WF_REFUSED_NONSENSE);
 }
 
+/* The MAC of frame @i in @out anew, by one who has the job key. */
+static void mac_again(int i, uint8_t *out, size_t n)
+{
+	static const size_t sizes[WF_HS_FRAMES] = { WF_HS_HELLO_BYTES, WF_HS_CHALLENGE_BYTES, WF_HS_CLAIM_BYTES, WF_HS_VERDICT_BYTES };
+	uint8_t so_far[WF_SECRET] = { 0 };
+
+	for (int k = 0; k < i; k++)
+		MUST_OK(wf_transcript_add(so_far, t.sent[k], sizes[k]));
+	MUST_OK(wf_transcript_mac(so_far, t.a.credentials.mac[i], out, n - WF_HS_MAC, out + n - WF_HS_MAC));
+}
+
+/* By docs/wire.md: what is zero there has no meaning yet. */
+TEST(what_is_to_be_zero_in_a_claim_or_a_verdict_is_refused_otherwise)
+{
+	struct wf_hs_verdict v;
+	uint8_t verdict[WF_HS_VERDICT_BYTES];
+
+	two_make(&t, WF_MODE_FULL);
+	for (size_t at = 6; at < WF_HS_CLAIM_BYTES - WF_HS_MAC; at = at == 7 ? WF_HS_CLAIM_PROOF : at + 1) {
+		two_begin(&t, NULL);
+		two_pass(&t, WF_HS_FRAME_HELLO, &t.ha, &t.hb);
+		two_pass(&t, WF_HS_FRAME_CHALLENGE, &t.hb, &t.ha);
+		mac_again(WF_HS_FRAME_CLAIM, t.ha.out, WF_HS_CLAIM_BYTES);      /* the same: the lie is told well */
+		two_pass(&t, WF_HS_FRAME_CLAIM, &t.ha, &t.hb);
+		CHECK_EQ(t.hb.state, WF_HS_ASKS);
+		two_begin(&t, NULL);
+		two_pass(&t, WF_HS_FRAME_HELLO, &t.ha, &t.hb);
+		two_pass(&t, WF_HS_FRAME_CHALLENGE, &t.hb, &t.ha);
+		t.ha.out[at] ^= 4;
+		mac_again(WF_HS_FRAME_CLAIM, t.ha.out, WF_HS_CLAIM_BYTES);
+		two_pass(&t, WF_HS_FRAME_CLAIM, &t.ha, &t.hb);
+		CHECK_REFUSED(t.hb, WF_REFUSED_NONSENSE);
+	}
+	for (size_t at = 11; at < WF_HS_VERDICT_BYTES - WF_HS_MAC; at = at == 11 ? 32 : at == 47 ? 56 : at + 1) {
+		two_begin(&t, NULL);
+		two_ask(&t);
+		wf_handshake_refuse(&t.hb, WF_REFUSED_LATER, 5);
+		t.hb.out[at] ^= 4;
+		mac_again(WF_HS_FRAME_VERDICT, t.hb.out, WF_HS_VERDICT_BYTES);
+		two_pass(&t, WF_HS_FRAME_VERDICT, &t.hb, &t.ha);
+		CHECK_REFUSED(t.ha, WF_REFUSED_NONSENSE);
+	}
+	two_begin(&t, NULL);
+	two_ask(&t);
+	wf_handshake_accept(&t.hb, NULL);
+	memcpy(verdict, t.hb.out, sizeof(verdict));
+	CHECK(wf_hs_verdict_unpack(verdict, &v));
+	for (size_t at = 48; at < 64; at++) {           /* its MAC comes behind that */
+		verdict[at] = 4;
+		CHECK(!wf_hs_verdict_unpack(verdict, &v));
+		verdict[at] = 0;
+	}
+}
+
 TEST(a_required_feature_that_is_not_known_is_refused)
 {
 	two_make(&t, WF_MODE_FULL);
