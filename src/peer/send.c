@@ -372,6 +372,8 @@ int wf_send_ended(struct wf_remote *r, uint64_t number, int err)
 		return 0;
 	switch (s->state) {
 	case WF_S_EAGER:
+		if (s->ended)
+			return 0;               /* answered before: it waits for its acknowledgement only, which the match would bring, and end it here */
 		if (!err && s->flags & WF_SEND_SYNC && (err = matched(r, s)) < 0)
 			return err;
 		s->ended = true;

@@ -84,6 +84,31 @@ TEST(a_match_of_what_has_not_left_is_refused)
 	}
 }
 
+TEST(a_send_that_is_answered_twice_ends_once)
+{
+	struct wf_rsend s = { .to = 1, .from = 1, .len = 20000, .flags = WF_SEND_SYNC };
+	unsigned char bytes[600], ended[16];
+	struct wf_acts acts = { 0 };
+	struct wf_lane *lane[3];
+	struct wf_remote r;
+
+	alone(&r, lane);
+	CHECK_EQ(wf_remote_send(&r, &s, WEFT_S), 0);
+	CHECK(acts_of(&r, WF_ACT_WRITE) > 0 && general(&r, lane[1], bytes) > 0);
+	wf_wire_put(ended, WF_WIRE_ENDED, 0, ESRCH, s.number);
+	CHECK_OK(control(&r, lane[0], ended, sizeof(ended)));
+	CHECK_EQ(s.state, WF_S_EAGER);          /* its memory is not free: nothing is acknowledged */
+	wf_put32(ended + 4, 0);
+	CHECK_OK(control(&r, lane[0], ended, sizeof(ended)));
+	MUST_EQ(s.state, WF_S_EAGER);           /* and the first answer counts */
+	wf_wire_put(bytes, WF_WIRE_ACK, WF_STREAM_PLAIN, r.out[WF_STREAM_PLAIN]->epoch, r.out[WF_STREAM_PLAIN]->rt.sent);
+	CHECK_OK(wf_remote_record(&r, lane[1], bytes, 16, 0, WEFT_S, &acts));
+	CHECK_EQ(r.live, 0);
+	CHECK_EQ(s.err, -ESRCH);
+	CHECK_EQ(acts_of(&r, WF_ACT_SENT), 1);
+	wf_remote_fini(&r);
+}
+
 TEST(what_finds_its_stream_full_goes_in_its_turn_when_something_is_acknowledged)
 {
 	struct wf_remote r;
