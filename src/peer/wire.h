@@ -39,7 +39,7 @@ enum wf_wire_class { WF_WIRE_LANE = 1, WF_WIRE_CONTROL, WF_WIRE_DATA };
 	X(MSG,       16,  24, 65535, DATA,    255, 0)  /* to @4, from @8, index @12, tag @16; then as flagged; payload */                                 \
 	X(ANNOUNCE,  17,  40,   512, DATA,    255, 0)  /* the same with WF_WIRE_SEND and WF_WIRE_LENGTH, without payload */                               \
 	X(CANCEL,    18,  16,    16, DATA,      0, 1)  /* send @8: is to be taken back */                                                                 \
-	X(VOID,      19,   8, 65535, DATA,    255, 0)  /* was taken back before it left */                                                                \
+	X(VOID,      19,   8, 65535, DATA,      0, 0)  /* was taken back before it left */                                                                \
 	X(ROW,       20,  40,  7712, DATA,    255, 0)  /* as MSG, and several payloads of the same length: as many messages */                            \
 	X(GRANT,     32,  32,    32, CONTROL,   1, 1)  /* send @8, token @16, limit @24: bytes wanted */                                                  \
 	X(ENDED,     33,  16,    16, CONTROL,   0, 0)  /* error @4, send @8 */                                                                            \

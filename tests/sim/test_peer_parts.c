@@ -65,7 +65,7 @@ TEST(flags_that_are_not_there_and_fields_that_are_not_zero_are_refused)
 		uint8_t one;                    /* byte that must not be */
 	} of[] = {
 		{ WF_WIRE_CHUNKS, 16, 0, 0, 0, 0 }, { WF_WIRE_PING, 16, 0, 4, 4, 0 }, { WF_WIRE_PONG, 16, 0, 4, 4, 0 }, { WF_WIRE_CHUNK, 24, 0, 4, 4, 8 },
-		{ WF_WIRE_LIMIT, 16, 0, 4, 4, 0 }, { WF_WIRE_DONE, 16, 0, 4, 4, 0 }, { WF_WIRE_CANCEL, 16, 0, 4, 4, 0 }, { WF_WIRE_GRANT, 32, 1, 4, 4, 0 },
+		{ WF_WIRE_LIMIT, 16, 0, 4, 4, 0 }, { WF_WIRE_DONE, 16, 0, 4, 4, 0 }, { WF_WIRE_CANCEL, 16, 0, 4, 4, 0 }, { WF_WIRE_VOID, 8, 0, 0, 0, 0 }, { WF_WIRE_GRANT, 32, 1, 4, 4, 0 },
 		{ WF_WIRE_ENDED, 16, 0, 0, 0, 0 }, { WF_WIRE_LATE, 16, 0, 4, 4, 0 }, { WF_WIRE_CREDIT, 16, 0, 4, 4, 0 }, { WF_WIRE_BACKLOG, 16, 0, 0, 0, 0 },
 		{ WF_WIRE_CLEAR, 16, 0, 0, 0, 0 }, { WF_WIRE_SEEK, 24, 0, 0, 0, 0 }, { WF_WIRE_INVITE, 48, 0, 44, 4, 16 }, { WF_WIRE_REVOKE, 16, 0, 4, 4, 0 },
 		{ WF_WIRE_BYE, 8, 0, 0, 0, 0 }, { WF_WIRE_AGAIN, 32, 0, 4, 4, 0 }, { WF_WIRE_CLOG, 16, 1, 0, 0, 0 }, { WF_WIRE_WATCH, 16, 0, 8, 8, 4 },
