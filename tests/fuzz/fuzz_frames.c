@@ -2,6 +2,9 @@
  *
  *     input: records, each  u16 bytes of frames, u8 lane, u8 body (in units of 16 bytes), the frames
  *
+ * Frames of a stream need a STREAM before them that says where they are, and that a MOVE: numbers that no search would guess. So a lane of 128 or more says that they are to be
+ * put in front, as they have to be: for the control stream, or with 64 for that of messages.
+ *
  * The process here answers as an honest one: it sends, receives, takes, refuses. Whatever comes, memory stays whole, a session that is over ends
  * every operation once, and nothing is left. The mutator knows the table of frames, so inputs with the shape of frames are common.
  */
@@ -279,13 +282,26 @@ static bool record(struct wf_lane *lane, const uint8_t *bytes, uint32_t len, uin
 	return true;
 }
 
+/* What says whose the frames behind it are, as the next of that stream: bytes. */
+static uint32_t introduced(uint8_t *to, unsigned id, const struct wf_lane *lane)
+{
+	const struct wf_in *in = &r.in[id];
+	bool moves = in->lane != lane;
+	uint32_t epoch = in->epoch + moves;
+
+	if (moves)
+		wf_wire_put(to, WF_WIRE_MOVE, (uint8_t)id, epoch, 0);
+	wf_wire_put(to + (moves ? 16 : 0), WF_WIRE_STREAM, (uint8_t)id, epoch, in->next);
+	return moves ? 32 : 16;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	begin();
 	while (n >= 4) {
-		uint32_t len = wf_get16(data), which = data[2] % 3, body_len = data[3] * 16u;
-		uint8_t *copy;
+		uint32_t len = wf_get16(data), how = data[2], which = how % 3, body_len = data[3] * 16u, front = 0;
+		uint8_t before[32], *copy;
 
 		data += 4;
 		n -= 4;
@@ -296,9 +312,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 			if (!lanes[which])
 				break;
 		}
-		copy = malloc(len ? len : 1);           /* a byte too far is seen */
-		memcpy(copy, data, len);
-		if (!record(lanes[which], copy, len, body_len) && lanes[which]) {
+		if (how >= 128)
+			front = introduced(before, how & 64 ? WF_STREAM_PLAIN : 0, lanes[which]);
+		copy = malloc(front + len ? front + len : 1);           /* a byte too far is seen */
+		memcpy(copy, before, front);
+		memcpy(copy + front, data, len);
+		if (!record(lanes[which], copy, front + len, body_len) && lanes[which]) {
 			wf_remote_lane_down(&r, lanes[which], now);
 			lanes[which] = NULL;
 		}
@@ -313,7 +332,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	}
 	wf_remote_gone(&r, -ECONNRESET, now);
 	settle();
-	if (sends_left || r.live || r.sends.used || r.tokens.used || r.ndests)
+	if (sends_left || r.live || r.sends.used || r.tokens.used || r.ndests != r.nclogs)  /* a port that is clogged is so until it says otherwise */
 		abort();
 	wf_remote_fini(&r);
 	return 0;
@@ -330,13 +349,14 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t most, unsigned se
 
 	if (seed & 3 || !shape->name || n + 4 + padded > most)
 		return LLVMFuzzerMutate(data, n, most);
-	/* A record of one frame, or a frame more in the last record with a STREAM before it. */
-	data[n + 2] = (uint8_t)(seed >> 10 & 3);
+	/* One more record, of that frame. */
+	data[n + 2] = (uint8_t)(shape->class == WF_WIRE_LANE ? 0 : shape->class == WF_WIRE_DATA ? 128 + 64 : 128);
+	data[n + 2] += (uint8_t)(seed >> 10 & 3);
 	data[n + 3] = (uint8_t)(seed >> 12 & 4);
 	wf_put16(data + n, (uint16_t)padded);
 	memset(data + n + 4, 0, padded);
-	wf_wire_head(data + n + 4, shape->type, (uint8_t)(seed >> 24), len);
-	for (size_t i = 4; i + 4 <= len; i += 4)
+	wf_wire_head(data + n + 4, shape->type, (uint8_t)(seed >> 24 & (seed & 4 ? 255 : shape->flags)), len);
+	for (size_t i = shape->zero && !(seed & 4) ? 8 : 4; i + 4 <= len; i += 4)
 		data[n + 4 + i] = (uint8_t)(seed >> (i & 15)) & 3;
 	return n + 4 + padded;
 }
