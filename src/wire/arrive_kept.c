@@ -10,18 +10,23 @@
 #include "port/wait.h"
 #include "wire/arrive.h"
 
-/* @want as a process of another job is to read it, which has another name for itself: no process number is the reader's own. False: it is not from that process. */
-static bool want_abroad(const struct wf_trunk *t, const void *want, unsigned char *ret)
+/* @want, posted at @p, as the process at the other end is to read it: all of its bytes are said. One of another job has another name for itself: there no process number is the reader's
+ * own. False: it is not from that process. */
+static bool want_said(const struct wf_trunk *t, const struct weft_port *p, const void *want, unsigned char ret[WF_HEAD_ROOM])
 {
 	struct wf_head h;
 
-	memcpy(ret, want, WF_HEAD_ROOM);
-	memcpy(&h, want, sizeof(h));
-	if (h.src == WEFT_ANY)
+	if (p->proto) {
+		memcpy(ret, want, WF_HEAD_ROOM);
 		return true;
-	if (h.src >> 32 != t->process)
-		return false;
-	h.src = (uint32_t)h.src;
+	}
+	memcpy(&h, want, sizeof(h));
+	if (wf_foreign(t->process) && h.src != WEFT_ANY) {
+		if (h.src >> 32 != t->process)
+			return false;
+		h.src = (uint32_t)h.src;
+	}
+	memset(ret, 0, WF_HEAD_ROOM);
 	memcpy(ret, &h, sizeof(h));
 	return true;
 }
@@ -41,18 +46,14 @@ static uint32_t key_at(const struct weft_port *p)
 /* [a door] @e, posted at @p, asks @t. False: there is no room for that; when there is wf_arrive_backlog hears of it. */
 static bool seek(struct wf_trunk *t, struct weft_port *p, const struct weft_match_entry *e)
 {
-	unsigned char abroad[WF_HEAD_ROOM];
-	const void *said = e->head;
+	unsigned char want[WF_HEAD_ROOM];
 	int r;
 
-	if (wf_foreign(t->process) && !p->proto) {
-		if (!want_abroad(t, e->head, abroad))
-			return true;
-		said = abroad;
-	}
+	if (!want_said(t, p, e->head, want))
+		return true;
 	wf_trunk_lock(t);
 	r = wf_remote_seek(&t->remote, (uint32_t)atomic_load_explicit(&p->id, memory_order_relaxed), atomic_load_explicit(&p->context, memory_order_relaxed),
-			   wf_seek_name(p, e->head), said, WF_HEAD_ROOM);
+			   wf_seek_name(p, e->head), want, WF_HEAD_ROOM);
 	wf_unlock(&t->lock);
 	return r != -EAGAIN;
 }
