@@ -170,6 +170,18 @@ static int name_rail(const struct wf_wire_self *self, char *ret_name, size_t n, 
 	return r < (int)m ? 0 : weft_fail(-EINVAL, "knob congestion: '%.40s...' is too long", congestion);
 }
 
+/* Hosts are reached by streams for now (line.h); their addresses go as text, and who waits sleeps on the rail. */
+static int check_rail(void)
+{
+	const struct weft_driver *d = &rail->driver->slots;
+
+	if (!(d->caps & WEFT_DRIVER_STREAM))
+		return weft_fail(-EOPNOTSUPP, "rail %s: its lanes carry frames, and this version reaches hosts over streams only", rail->name);
+	if (!d->addr_print || !d->addr_parse || rail->fd < 0)
+		return weft_fail(-EOPNOTSUPP, "rail %s: its driver has no addr_print, addr_parse or wait_fd, and hosts are reached by those that have", rail->name);
+	return 0;
+}
+
 int wf_wire_join(const struct wf_wire_self *job, char *ret_at, size_t n)
 {
 	struct wf_identity self = { .process = job->process };
@@ -189,10 +201,14 @@ int wf_wire_join(const struct wf_wire_self *job, char *ret_at, size_t n)
 		r = wf_rail_open(name, options, &wf_line_upcalls, wf_lines_retry, NULL, &rail);
 	if (r < 0)
 		return r;
-	rail->driver->slots.addr_print(&rail->info.addr, ret_at, n);
-	r = wf_lead_init(rail->driver->slots.caps & WEFT_DRIVER_EPOLL ? rail->fd : -1);
+	r = check_rail();
+	if (r == 0) {
+		rail->driver->slots.addr_print(&rail->info.addr, ret_at, n);
+		r = wf_lead_init(rail->driver->slots.caps & WEFT_DRIVER_EPOLL ? rail->fd : -1);
+	}
 	if (r < 0) {
 		wf_rail_close(rail);
+		rail = NULL;
 		return r;
 	}
 	ops.fd = rail->fd;

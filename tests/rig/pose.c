@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <weft/driver.h>
 #include <weft/weft.h>
 
 #define MOST 1000
@@ -97,6 +98,8 @@ int main(int argc, char **argv)
 	sigaddset(&set, SIGUSR1);
 	sigaddset(&set, SIGUSR2);
 	sigprocmask(SIG_BLOCK, &set, NULL);
+	if (getenv("POSE_DRIVER") && (r = weft_driver_load(getenv("POSE_DRIVER"))) < 0)
+		return wrong("weft_driver_load", r);
 	r = weft_init(NULL);
 	if (r < 0)
 		return wrong("weft_init", r);
