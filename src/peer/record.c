@@ -55,10 +55,11 @@ void wf_ack_chunk(struct wf_remote *r, struct wf_lane *lane)
 
 static void pong(struct wf_remote *r, struct wf_lane *lane, weft_time sent)
 {
-	weft_time t = r->now - sent;
+	weft_time t;
 
 	if (!lane->pinged || sent != lane->ping_at)
 		return;
+	t = r->now - sent;
 	lane->pinged = false;
 	lane->rtt = lane->rtt ? lane->rtt + (t - lane->rtt) / 4 : t;
 	if (!lane->rtt_least || t < lane->rtt_least)
