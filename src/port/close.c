@@ -63,29 +63,6 @@ static bool still_first(struct weft_port *p, const struct weft_req *r)
 	return still;
 }
 
-int wf_sends_cancel(struct weft_port *p, int err)
-{
-	struct weft_port *at = NULL;
-	struct weft_req *r;
-	unsigned pauses = 0;
-	int n = 0;
-
-	while ((r = first_send(p, &at)) != NULL) {
-		wf_cover_enter(at);
-		/* In the list means pending, and at's lock keeps it so. */
-		if (still_first(p, r) && r->at == at && r->where != WF_COPYING && !r->cancel)
-			n += wf_cancel_locked(r, err) >= 0;
-		wf_req_leave(at);
-		if (at)
-			wf_port_progress(at);
-		else
-			wf_pushes_step();
-		if (first_send(p, &at) == r)
-			wf_pause_for(&pauses);
-	}
-	return n;
-}
-
 static uint32_t count_sends(struct weft_port *p)
 {
 	uint32_t n = 0;
@@ -110,6 +87,45 @@ static bool turn(struct weft_port *p, struct weft_req *r)
 	}
 	wf_unlock(&p->sends_lock);
 	return still;
+}
+
+/* All that are pending now are asked for, before any answer is waited for: those of other hosts take their time. How many could be. */
+static int ask_all(struct weft_port *p, int err)
+{
+	struct weft_port *at = NULL;
+	struct weft_req *r;
+	int n = 0;
+
+	for (uint32_t left = count_sends(p); left && (r = first_send(p, &at)) != NULL; left--) {
+		wf_cover_enter(at);
+		/* In the list means pending, and at's lock keeps it so. */
+		if (turn(p, r) && r->at == at && r->where != WF_COPYING && !r->cancel)
+			n += wf_cancel_locked(r, err) >= 0;
+		wf_req_leave(at);
+	}
+	return n;
+}
+
+int wf_sends_cancel(struct weft_port *p, int err)
+{
+	struct weft_port *at = NULL;
+	struct weft_req *r;
+	unsigned pauses = 0;
+	int n = ask_all(p, err);
+
+	while ((r = first_send(p, &at)) != NULL) {
+		wf_cover_enter(at);
+		if (still_first(p, r) && r->at == at && r->where != WF_COPYING && !r->cancel)
+			n += wf_cancel_locked(r, err) >= 0;
+		wf_req_leave(at);
+		if (at)
+			wf_port_progress(at);
+		else
+			wf_pushes_step();
+		if (first_send(p, &at) == r)
+			wf_pause_for(&pauses);
+	}
+	return n;
 }
 
 void wf_sends_break(struct weft_port *p, int err)

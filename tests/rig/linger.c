@@ -13,7 +13,7 @@
 #include <time.h>
 #include <weft/weft.h>
 
-enum { SENDS = 300, LONG = 1 << 20, SPARE = 300, HERE = 1 };
+enum { SENDS = 800, LONG = 1 << 20, SPARE = 300, HERE = 1 };
 
 #define SOON weft_in(20 * WEFT_S)
 
@@ -62,6 +62,8 @@ static void hear_nothing(bool stopped)
 {
 	must(weft_send(weft_port_world(), weft_at(0), HERE, NULL, 0, SOON), "to say who it is");
 	must(weft_recv(weft_port_world(), weft_at(0), HERE, NULL, 0, SOON, NULL), "the answer");
+	printf("ready\n");
+	fflush(stdout);
 	if (stopped)
 		raise(SIGSTOP);
 	nanosleep(&(struct timespec){ .tv_sec = 4 }, NULL);
