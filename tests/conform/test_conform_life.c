@@ -1,4 +1,5 @@
 /* test_conform_life.c - rails and lanes open and end; each end is told once; nothing is left behind. */
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include "conform.h"
@@ -367,6 +368,39 @@ TEST(lanes_opened_and_closed_many_times_leave_nothing)
 	side_close(&a);
 	side_close(&b);
 	CHECK_EQ(descriptors(), before);
+}
+
+/* @n lanes come and go, each carries something, and is closed by either end first. */
+static void churn(struct side *a, struct side *b, int n)
+{
+	for (int i = 0; i < n; i++) {
+		struct end *e = cable(a, b, i % 3);
+
+		carry(e, 2000, 700);
+		end_close(i % 2 ? e->other : e);
+		end_close(i % 2 ? e : e->other);
+	}
+}
+
+TEST(lanes_that_come_and_go_leave_a_rail_as_large_as_it_was)
+{
+	enum { WARM = 100, MANY = 1000, REST = 16 << 10 };
+	size_t ours = 2 * (sizeof(struct end) + 32);            /* both ends, until their sides are closed */
+	struct side a, b;
+	size_t before, after;
+	int open;
+
+	pair_open(&a, &b);
+	churn(&a, &b, WARM);
+	before = mallinfo2().uordblks;
+	open = descriptors();
+	churn(&a, &b, MANY);
+	after = mallinfo2().uordblks;
+	printf("# %zu bytes more, of which at most %zu are the ends'\n", after - before, MANY * ours);
+	CHECK(after <= before + MANY * ours + REST);
+	CHECK(descriptors() <= open + 4);                       /* lanes that are just ending */
+	side_close(&a);
+	side_close(&b);
 }
 
 /* From too few for anything upward: a rail opens or says why not, a lane comes or says why not, nothing is left. */
