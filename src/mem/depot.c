@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/atomic.h"
+#include "base/life.h"
 #include "mem/share.h"
 
 struct depot {
@@ -163,7 +164,7 @@ static void mag_empty(struct depot *d, struct wf_mag *m)
 {
 	struct wf_link *l, *next;
 
-	if (!m->top && !m->spare)
+	if ((!m->top && !m->spare) || wf_is_child())
 		return;
 	pthread_mutex_lock(&d->lock);
 	if (m->spare)
@@ -298,6 +299,8 @@ void wf_depot_put_slow(int which, struct wf_link *l)
 	struct wf_cache *c = wf_depot_cache();
 	struct wf_mag *m = c ? &c->mag[which] : NULL;
 
+	if (wf_is_child())              /* a thread it does not have may hold the lock; and nobody takes anything there */
+		return;
 	if (m)
 		mag_grant(d, m);
 	if (!m || !m->batch) {

@@ -61,12 +61,6 @@ static atomic_bool any_dead;
 static _Atomic uint64_t rest;           /* written under home_lock: of a list that was taken, the link where its walk goes on; 0: nowhere */
 static _Atomic size_t views_here;       /* of other processes' buffers */
 
-/* A forked child has the words but not the segments: nothing of it is its own. */
-static bool is_child(void)
-{
-	return atomic_load_explicit(&wf_life, memory_order_relaxed) == WF_CHILD;
-}
-
 void wf_share_views(int more)
 {
 	atomic_fetch_add_explicit(&views_here, (size_t)more, memory_order_relaxed);     /* a figure */
@@ -136,7 +130,7 @@ static void chain_push(struct wf_chain *chain)
 
 int wf_chain_full(struct wf_chain *chain)
 {
-	if (is_child())
+	if (wf_is_child())
 		chain->links = chain->briefs = 0;
 	else
 		chain_push(chain);
@@ -203,7 +197,7 @@ void wf_share_send_home(const struct wf_chunk *c, unsigned class, uint32_t index
 {
 	struct wf_entry *entry;
 
-	if (is_child())
+	if (wf_is_child())
 		return;
 	if (wf_likely(straight && wf_class_brief(class))) {
 		brief_home(c->process, class, wf_brief_to(c->segment, index));
@@ -217,7 +211,7 @@ void wf_share_send_home(const struct wf_chunk *c, unsigned class, uint32_t index
 
 void wf_share_send_home_odd(uint32_t maker, struct wf_ledger *l, uint32_t slot)
 {
-	if (!is_child())
+	if (!wf_is_child())
 		link_home(maker, &l->entry[slot], wf_link_to(WF_SEGMENT_LEDGER, slot));
 }
 
@@ -237,7 +231,7 @@ static void return_odd(struct wf_buf *b)
 	} else {
 		wf_far_leaves(b);
 	}
-	if (is_child())
+	if (wf_is_child())
 		return;
 	/* At once: a lender looks whether it is back, and large ones are worth a push. */
 	if (wf_atlas_ledger(maker, &l) == 0) {
@@ -270,7 +264,7 @@ void wf_share_flush(void)
 {
 	struct wf_cache *c = wf_cache;
 
-	if (!c || is_child())
+	if (!c || wf_is_child())
 		return;
 	for (int i = 0; i < WF_CHAINS; i++)
 		if (chain_any(&c->chain[i]))
@@ -543,7 +537,7 @@ static int collect(int most)
 	struct wf_ledger *l = wf_ledger_mine();
 	int n;
 
-	if (!l || is_child() || !(wf_strips_look() || listed(l)))
+	if (!l || wf_is_child() || !(wf_strips_look() || listed(l)))
 		return 0;
 	wf_lock_hot(&home_lock);
 	n = collect_locked(l, most);
@@ -597,7 +591,7 @@ static void scan(void)
 {
 	struct wf_ledger *l = wf_ledger_mine();
 
-	if (!l || is_child())
+	if (!l || wf_is_child())
 		return;
 	wf_lock_hot(&home_lock);
 	collect_locked(l, INT_MAX);
@@ -623,7 +617,7 @@ void wf_share_dead(uint32_t process)
 void wf_share_settled(uint32_t process)
 {
 	fate_set(process, SETTLED);
-	if (is_child())
+	if (wf_is_child())
 		return;
 	wf_lock_hot(&home_lock);
 	wf_strip_close(process);
@@ -663,7 +657,7 @@ uint64_t wf_share_taken(const struct wf_buf *b)
 {
 	struct taken t = { b, 0 };
 
-	if (is_child())
+	if (wf_is_child())
 		return 0;
 	wf_lock_hot(&home_lock);         /* views that are away stay so meanwhile */
 	wf_atlas_each_lent(count_taken, &t);

@@ -239,6 +239,44 @@ TEST(in_a_forked_child_every_call_fails_and_the_parent_is_unharmed)
 	job_end();
 }
 
+static void pool_busy(void *arg)
+{
+	struct weft_buf *b;
+
+	while (!atomic_load((_Atomic bool *)arg)) {
+		MUST_OK(weft_buf_get(4 * LARGE, 0, &b));
+		CHECK_OK(weft_buf_put(b));
+	}
+}
+
+/* Of buffers this large threads keep none, so each put is one to what all threads share. */
+TEST(a_forked_child_puts_buffers_whatever_other_threads_did_when_it_was_made)
+{
+	_Atomic bool stop = false;
+	struct weft_buf *buf = NULL;
+	struct mate mate;
+
+	job_begin(0);
+	mate_start(&mate);
+	MUST_OK(weft_buf_get(4 * LARGE, 0, &buf));
+	mate_begin(&mate, pool_busy, &stop);
+	for (int i = 0; i < 100 && !atomic_load(&test_failures); i++) {
+		pid_t pid = child_start();
+
+		if (pid == 0) {
+			alarm(20);
+			CHECK_OK(weft_buf_put(buf));
+			child_end();
+		}
+		CHECK_OK(child_status(pid));
+	}
+	atomic_store(&stop, true);
+	mate_wait(&mate);
+	mate_stop(&mate);
+	CHECK_OK(weft_buf_put(buf));
+	job_end();
+}
+
 TEST(every_descriptor_of_weft_is_closed_on_exec)
 {
 	struct weft_queue *queue = NULL;
