@@ -349,11 +349,13 @@ undo_room:
 	return weft_fail(-ENOMEM, "no memory for a buffer of %zu bytes: %s", bytes, strerror(-r));
 }
 
-/* Half of the limit may lie in free big mappings; with the pool closed, none. */
+/* Half of the limit may lie in free big mappings; with the pool closed, none. That is so in a forked child, too, but its parent has this segment, and the link to the agent. */
 void wf_pool_home_big(struct wf_buf *b)
 {
 	size_t most = atomic_load_explicit(&limit, memory_order_relaxed);
 
+	if (wf_is_child())
+		return;
 	pthread_mutex_lock(&big_lock);
 	b->link.next = big_free[b->class];
 	big_free[b->class] = &b->link;

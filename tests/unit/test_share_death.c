@@ -2,6 +2,7 @@
 #include "unit/kin.h"
 
 #include "base/life.h"
+#include "mem/pool.h"
 
 /* Of 17 that it has put @home are on their way, the others wait in a chain. */
 static void holder_of_dies(size_t len, size_t home)
@@ -173,6 +174,39 @@ static void forked(void)
 TEST(a_forked_child_has_no_segment_and_returns_nothing)
 {
 	kin_run(2, forked);
+}
+
+/* A big one has a segment of its own, which goes when the pool is closed, as it is in a child. */
+static void forked_with_big(void)
+{
+	struct weft_buf *big;
+	int status = -1;
+	pid_t pid;
+
+	if (kin_me == 2) {
+		big = kin_take(1);
+		kin_check(big, 5);
+		CHECK_OK(weft_buf_put(big));
+		return;
+	}
+	big = kin_get(64 * MIB);
+	kin_fill(big, 5);
+	pid = fork();
+	if (pid == 0) {
+		atomic_store(&wf_life, WF_CHILD);
+		atomic_store(&wf_pool_bound, 0);
+		CHECK_OK(weft_buf_put(big));
+		_exit(atomic_load(&test_failures) ? 1 : 0);
+	}
+	MUST(waitpid(pid, &status, 0) == pid);
+	CHECK_EQ(status, 0);
+	kin_check(big, 5);
+	MUST_OK(kin_send(big, 2, false));
+}
+
+TEST(a_forked_child_that_puts_a_big_buffer_leaves_that_of_its_parent_alone)
+{
+	kin_run(2, forked_with_big);
 }
 
 TEST_MAIN
