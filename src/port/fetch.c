@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "mem/atlas.h"
+#include "mem/share.h"
 #include "port/deliver.h"
 #include "port/far.h"
 #include "port/inway.h"
@@ -279,6 +280,7 @@ static void sleep_for(struct wf_far *f)
 {
 	struct wf_parker *me = &wf_self.port->face->parker;
 
+	wf_share_flush();               /* what we have put goes home before we sleep */
 	wf_park_begin(me);
 	name(f, wf_self.port->number + 1);
 	wf_fence_heavy_far();                                                   /* F1 */

@@ -149,6 +149,54 @@ FAR(buffers_that_were_put_are_home_while_the_one_who_put_them_sleeps, 2)
 	far_leave();
 }
 
+struct held_back {
+	struct weft_layout layout;
+	char *mem;
+};
+
+/* What lies behind the middle is not to be had before all buffers are home. */
+static int held_back_pieces(const struct weft_layout *l, size_t at, struct iovec *ret_iov, int max)
+{
+	const struct held_back *h = (const struct held_back *)(const void *)l;
+
+	(void)max;
+	if (at >= l->len / 2)
+		EVENTUALLY(all_home());
+	*ret_iov = (struct iovec){ h->mem + at, l->len - at < 4096 ? l->len - at : 4096 };
+	return 1;
+}
+
+/* It has not slept before the message was there. */
+FAR(buffers_that_were_put_are_home_while_the_one_who_put_them_sleeps_in_the_middle_of_a_message, 2)
+{
+	enum { N = 3, LARGE = 1 << 20 };
+	struct held_back h = { { LARGE, held_back_pieces, NULL }, memory(LARGE) };
+	struct weft_buf *buf[N] = { NULL };
+	struct weft_req *req = NULL;
+
+	far_join(0);
+	if (far_rank == 0) {
+		for (int i = 0; i < N; i++) {
+			MUST_OK(weft_buf_get(5000, 0, &buf[i]));
+			CHECK_OK(weft_buf_send(NULL, far_id(1), 1, buf[i], SOON));
+		}
+		pattern_put(h.mem, LARGE, 1);
+		CHECK_OK(weft_send_post(NULL, WEFT(op, .peer = far_id(1), .tag = 2, .layout = &h.layout), &req));
+		far_step(1);
+		CHECK_OK(weft_req_wait(&req, SOON, NULL));
+	} else {
+		for (int i = 0; i < N; i++)
+			MUST_OK(weft_buf_recv(NULL, far_id(0), 1, SOON, &buf[i], NULL));
+		far_await(0, 1);
+		for (int i = 0; i < N; i++)
+			CHECK_OK(weft_buf_put(buf[i]));
+		CHECK_OK(weft_recv(NULL, far_id(0), 2, h.mem, LARGE, SOON, NULL));
+		CHECK(pattern_ok(h.mem, LARGE, 1));
+	}
+	far_leave();
+	free(h.mem);
+}
+
 /* A mailbox between processes is 32 KiB of the sender's pool. */
 FAR(mailboxes_of_ports_that_have_closed_cost_their_senders_no_memory, 2)
 {
