@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/lock.h"
+#include "mem/share.h"
 #include "port/listener.h"
 #include "port/self.h"
 
@@ -242,6 +243,7 @@ WF_HOT int wf_lead_park(struct wf_parker *p, weft_time until, void (*cleanup)(vo
 	bool armed, slept = false;
 	weft_time soon;
 
+	wf_share_flush();               /* what we have put goes home before we sleep; last of all, as looking once more and callbacks put, too */
 	if (wf_likely(!wf_hosts) || !wf_trylock(&leading))
 		return wf_park(p, until, cleanup, arg);
 	atomic_store_explicit(&wf_leader, p, memory_order_relaxed);

@@ -2,7 +2,6 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "mem/share.h"
 #include "port/drain.h"
 #include "port/lead.h"
 #include "port/listener.h"
@@ -58,7 +57,6 @@ static void sleep_once(uint32_t ran, weft_time until)
 	struct sleep s = { .own.parker = parker, .world.parker = parker };
 	weft_time soon = weft_in(WEFT_MS);
 
-	wf_share_flush();               /* what we have put goes home before we sleep */
 	wf_park_begin(parker);
 	wait_at(wf_self.port, &s.own);
 	if (world)

@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/tsan.h"
-#include "mem/share.h"
 #include "port/deliver.h"
 #include "port/lead.h"
 #include "port/op.h"
@@ -106,7 +105,6 @@ static int sleep_once(struct probe *b, weft_time until)
 	struct wf_waiter w = { .parker = &wf_self.port->face->parker, .probes = b->want };
 	int r;
 
-	wf_share_flush();               /* what we have put goes home before we sleep */
 	wf_park_begin(w.parker);
 	r = look(b, &w, false);
 	if (r) {

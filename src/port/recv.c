@@ -197,7 +197,6 @@ static int sleep_for(struct weft_port *p, const struct wf_head *want, const stru
 	bool down = false;
 	int r = 0;
 
-	wf_share_flush();               /* what we have put goes home before we sleep */
 	wf_self.waiting = true;
 	for (;;) {
 		bool cold = wf_self.cold && atomic_load_explicit(&p->ring.sleeper, memory_order_relaxed) == w.parker;

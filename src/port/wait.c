@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "base/shield.h"
 #include "base/tsan.h"
-#include "mem/share.h"
 #include "port/cancel.h"
 #include "port/deliver.h"
 #include "port/lead.h"
@@ -323,7 +322,6 @@ static int sleep_once(struct weft_req **reqs, int n, int min, weft_time until, b
 	weft_time soon = weft_in(WEFT_MS);
 	int r = lie_down(&s);
 
-	wf_share_flush();               /* what we have put goes home before we sleep */
 	name_far(reqs, n, wf_self.port->number + 1);
 	if (s.cold)
 		wf_fence_slow();                                        /* F1: who finds our name passes one, too */

@@ -197,6 +197,106 @@ FAR(buffers_that_were_put_are_home_while_the_one_who_put_them_sleeps_in_the_midd
 	free(h.mem);
 }
 
+struct gate {
+	struct weft_layout layout;
+	char *mem;
+	_Atomic bool reached, open;
+};
+
+static int gate_pieces(const struct weft_layout *l, size_t at, struct iovec *ret_iov, int max)
+{
+	struct gate *g = (struct gate *)(uintptr_t)l;
+
+	(void)max;
+	if (at >= l->len / 2) {
+		atomic_store(&g->reached, true);
+		EVENTUALLY(atomic_load(&g->open));
+	}
+	*ret_iov = (struct iovec){ g->mem + at, l->len - at < 4096 ? l->len - at : 4096 };
+	return 1;
+}
+
+enum { PUTS = 3 };
+
+struct puts {
+	struct gate gate;
+	struct weft_buf *buf[PUTS];
+	weft_id sleeper;
+	_Atomic bool done;
+};
+
+static void puts_done(const struct weft_status *st)
+{
+	struct puts *u = st->user;
+
+	for (int i = 0; i < PUTS; i++)
+		CHECK_OK(weft_buf_put(u->buf[i]));
+	atomic_store(&u->done, true);
+}
+
+/* While weft's own thread is in the middle of a message, a callback is left to who is woken next. */
+static void puts_by_callback(void *arg)
+{
+	struct puts *u = arg;
+	struct weft_req *send = NULL, *req = NULL;
+	uint64_t v = 1;
+
+	CHECK_OK(weft_send_post(NULL, WEFT(op, .peer = (weft_id)far_told(0), .tag = 3, .layout = &u->gate.layout), &send));
+	EVENTUALLY(atomic_load(&u->gate.reached));
+	for (int i = 0; i < 100; i++)
+		crew_nap();             /* the other sleeps by now */
+	MUST_OK(weft_req_new(puts_done, NULL, u, &req));
+	CHECK_OK(weft_req_complete(req, NULL));
+	CHECK_OK(weft_send(NULL, u->sleeper, 9, &v, 8, SOON));
+	EVENTUALLY(atomic_load(&u->done));
+	CHECK_OK(weft_req_free(req));
+	far_step(1);
+	far_await(0, 2);
+	atomic_store(&u->gate.open, true);
+	CHECK_OK(weft_req_wait(&send, SOON, NULL));
+}
+
+static void half_taken(void *arg)
+{
+	CHECK_OK(weft_recv(NULL, WEFT_ANY, 3, arg, 1 << 20, SOON, NULL));
+}
+
+FAR(buffers_that_a_callback_has_put_are_home_while_the_one_who_ran_it_sleeps_on, 2)
+{
+	struct puts u = { .gate = { .layout = { 1 << 20, gate_pieces, NULL }, .mem = memory(1 << 20) } };
+	struct mate mate;
+	uint64_t v = 2;
+
+	far_join(0);
+	mate_start(&mate);
+	far_tell((int)far_rank, mate.id);
+	far_meet();
+	if (far_rank == 0) {
+		struct weft_buf *buf = NULL;
+
+		mate_begin(&mate, half_taken, u.gate.mem);
+		for (int i = 0; i < PUTS; i++) {
+			MUST_OK(weft_buf_get(5000, 0, &buf));
+			CHECK_OK(weft_buf_send(NULL, far_id(1), 1, buf, SOON));
+		}
+		far_await(1, 1);
+		EVENTUALLY(all_home());
+		CHECK_OK(weft_send(NULL, far_id(1), 2, &v, 8, SOON));
+		far_step(2);
+	} else {
+		for (int i = 0; i < PUTS; i++)
+			MUST_OK(weft_buf_recv(NULL, far_id(0), 1, SOON, &u.buf[i], NULL));
+		u.sleeper = weft_self();
+		mate_begin(&mate, puts_by_callback, &u);
+		CHECK_NEXT(NULL, far_id(0), 2, 2);
+		CHECK_NEXT(NULL, mate.id, 9, 1);
+	}
+	mate_wait(&mate);
+	mate_stop(&mate);
+	far_leave();
+	free(u.gate.mem);
+}
+
 /* A mailbox between processes is 32 KiB of the sender's pool. */
 FAR(mailboxes_of_ports_that_have_closed_cost_their_senders_no_memory, 2)
 {
