@@ -22,6 +22,7 @@
 #include "job/spawn.h"
 #include "mem/bury.h"
 #include "mem/pool.h"
+#include "mem/segment.h"
 #include "port/budget.h"
 #include "port/context.h"
 #include "port/listener.h"
@@ -38,6 +39,7 @@
 static pthread_mutex_t life_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned inits;                  /* under life_lock */
 static struct weft_port *world;         /* set while joined */
+static atomic_bool shared;              /* has been in a job of several: buffers of others, and segments, may be here for good */
 
 struct weft_port *weft_port_world(void)
 {
@@ -55,7 +57,7 @@ const char *weft_version(void)
 /* The child has one thread and a copy of everything; what the copy means belongs to the parent. */
 static void in_child(void)
 {
-	if (atomic_load_explicit(&wf_life, memory_order_relaxed) != WF_OUT)
+	if (atomic_load_explicit(&wf_life, memory_order_relaxed) != WF_OUT || atomic_load_explicit(&shared, memory_order_relaxed))
 		atomic_store_explicit(&wf_life, WF_CHILD, memory_order_relaxed);
 	atomic_store_explicit(&wf_pool_bound, 0, memory_order_relaxed);
 	wf_board_blank();
@@ -209,6 +211,7 @@ static int join_job(const struct weft_init_opts *o)
 	if (r < 0)
 		wf_log(WF_WARN, "not in the directory: %s", weft_last_error());
 	wf_knob_fix(1);
+	atomic_store_explicit(&shared, wf_segments_shared(), memory_order_relaxed);
 	wf_log(WF_INFO, "joined: process %u of %u, budget %zu, membarrier %s", process, count, wf_budget.limit,
 	       wf_fence_free ? "granted" : "not used");
 	return 0;

@@ -579,6 +579,37 @@ FAR(a_forked_child_is_no_process_of_the_job_and_its_end_is_nobodys_death, 2)
 	far_leave();
 }
 
+FAR(a_child_of_a_process_that_has_left_puts_what_that_has_of_others, 2)
+{
+	enum { N = 20 };
+	struct weft_buf *buf[N] = { NULL };
+	int status;
+	pid_t child;
+
+	far_join(0);
+	for (int i = 0; i < N; i++)
+		if (far_rank == 0) {
+			MUST_OK(weft_buf_get(100, 0, &buf[i]));
+			CHECK_OK(weft_buf_send(NULL, far_id(1), 1, buf[i], SOON));
+		} else {
+			MUST_OK(weft_buf_recv(NULL, far_id(0), 1, SOON, &buf[i], NULL));
+		}
+	far_leave();
+	if (far_rank == 0)
+		return;
+	child = fork();
+	MUST(child >= 0);
+	if (child == 0) {
+		for (int i = 0; i < N; i++)
+			CHECK_OK(weft_buf_put(buf[i]));
+		_exit(atomic_load(&test_failures) ? 1 : 0);
+	}
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK_EQ(status, 0);
+	for (int i = 0; i < N; i++)
+		CHECK_OK(weft_buf_put(buf[i]));
+}
+
 FAR(a_process_whose_child_lives_on_is_dead_when_it_is_killed, 2)
 {
 	uint64_t got;
