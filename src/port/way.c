@@ -19,6 +19,7 @@
 
 #define CACHED 64               /* ways a thread remembers */
 #define BUCKETS 1024u
+#define SETTLE_MOST (5 * WEFT_S)        /* for cells that were claimed: whoever fills one is soon done. Longer, somebody has written over what it says */
 
 struct wf_lock wf_ways_lock;
 static struct wf_way *bucket[BUCKETS];          /* under wf_ways_lock: those that may be found */
@@ -288,6 +289,7 @@ static int make_locked(struct wf_peer *peer, bool met, weft_id id, weft_ctx cont
 	w->strong = true;               /* until it is met */
 	w->proto = proto;
 	w->told = w->gone = w->cut = false;
+	w->let = 0;
 	w->user = NULL;
 	atomic_store_explicit(&w->solo, NULL, memory_order_relaxed);
 	atomic_store_explicit(&w->face, &blind, memory_order_relaxed);
@@ -443,27 +445,32 @@ static bool settled_locked(const struct wf_way *w, uint32_t end)
 
 	if (end - pos > WF_WAY_CELLS)   /* of another incarnation, or by who should not have written that */
 		pos = end - WF_WAY_CELLS;
+	if (w->let - pos <= end - pos)
+		pos = w->let;
 	for (; pos != end; pos++)
 		if ((int32_t)(atomic_load_explicit(&w->cells[pos % WF_WAY_CELLS].seq, memory_order_relaxed) - (pos + 1)) < 0)
 			return false;
 	return true;
 }
 
-static void settle(struct wf_way *w)
+static void settle(struct wf_way *w, weft_time until)
 {
 	uint64_t first = 0, t;
 	unsigned pauses = 0;
-	bool settled;
+	bool settled, late;
 
 	for (bool begun = false;; begun = true) {
+		late = wf_past(until);
 		wf_lock(&wf_ways_lock);
 		t = atomic_load_explicit(&w->tail, memory_order_relaxed);
 		if (!begun)
 			first = t;
 		settled = w->user != SHARED || t & (WF_WAY_SHUT | WF_WAY_WAITS) || WF_WAY_INCARNATION(t) != WF_WAY_INCARNATION(first) ||
 			  settled_locked(w, (uint32_t)first);
+		if (!settled && late)
+			w->let = (uint32_t)first;       /* whoever ends next does not wait for the same */
 		wf_unlock(&wf_ways_lock);
-		if (settled)
+		if (settled || late)
 			return;
 		wf_pause_for(&pauses);
 	}
@@ -472,10 +479,11 @@ static void settle(struct wf_way *w)
 /* The end of a thread must not be seen before what it sent, which the reader reaches only when all before it is published. */
 void wf_ways_settle(void)
 {
+	weft_time until = weft_in(SETTLE_MOST);
 	struct wf_way *w;
 
 	for (uint32_t i = 0; i < WF_WAYS_MOST && (w = atomic_load_explicit(&wf_ways_by_key[i], memory_order_acquire)); i++)
-		settle(w);
+		settle(w, until);
 }
 
 void wf_ways_forget(struct wf_way_cache *c)

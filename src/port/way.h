@@ -90,6 +90,7 @@ struct wf_way {
 	bool gone;                                      /* its reader says so, and a thread still writes to it */
 	bool cut;                                       /* its reader died: what it has not read is lost */
 	weft_id was;                                    /* once shut: whose it was */
+	uint32_t let;                                   /* cells before it are not waited for: somebody has written over them */
 	struct wf_way *next;
 };
 
@@ -250,7 +251,7 @@ static inline void wf_way_publish_solo(struct wf_way *w, struct wf_cell *c, uint
 
 /* [any] The way to (@id, @context), made if there is none; by the calling thread's cache. -ESRCH, -ENOMEM. */
 int wf_way_find(weft_id id, weft_ctx context, const struct weft_proto *proto, struct wf_way **ret_way, uint16_t *ret_who);
-void wf_ways_settle(void);                                      /* [any] of what threads of this process have claimed together all is published: what the calling one sent can be read */
+void wf_ways_settle(void);                                      /* [any] of what threads of this process have claimed together all is published: what the calling one sent can be read. Or 5 s are over */
 void wf_ways_forget(struct wf_way_cache *c);                    /* a thread's cache, with it */
 struct wf_way *wf_way_recall(weft_id id, uint16_t *ret_who);
 

@@ -6,6 +6,7 @@
 
 #include "port/push.h"
 #include "port/request.h"
+#include "port/ways.h"
 
 enum { LEN = 1 << 20, LARGE = 64 << 20 };
 
@@ -183,6 +184,64 @@ FAR(a_message_whose_ticket_a_stray_write_has_broken_ends_at_both_ends, 2)
 		atomic_fetch_xor(&ticket->word, 2u);
 		CHECK_EQ(weft_req_wait(&req, SOON, NULL), -ECONNRESET);
 		free(mem);
+	}
+	far_leave();
+}
+
+/* [process 1] Its way to @id. */
+static struct wf_way *way_to(weft_id id)
+{
+	struct wf_way *w;
+
+	for (uint32_t i = 0; (w = atomic_load(&wf_ways_by_key[i])) != NULL; i++)
+		if (atomic_load(&w->id) == id)
+			return w;
+	MUST(false);
+	return NULL;
+}
+
+static void send_one(void *arg)
+{
+	uint64_t v = 2;
+
+	(void)arg;
+	CHECK_OK(weft_send(NULL, far_id(0), 2, &v, 8, SOON));
+}
+
+FAR(a_port_closes_though_a_stray_write_has_hidden_what_threads_have_sent, 2)
+{
+	uint64_t v = 1;
+
+	far_join(0);
+	if (far_rank == 0) {
+		CHECK_NEXT(NULL, far_id(1), 1, 1);
+		far_step(1);
+		far_await(1, 1);
+		CHECK_NEXT(NULL, WEFT_ANY, 2, 2);
+	} else {
+		struct weft_port *port = port_new(0), *another = port_new(0);
+		struct wf_cell *last;
+		struct mate mate;
+		weft_time end_of_wait;
+		struct wf_way *w;
+		uint32_t end;
+
+		CHECK_OK(weft_send(NULL, far_id(0), 1, &v, 8, SOON));
+		far_await(0, 1);
+		mate_start(&mate);
+		mate_run(&mate, send_one, NULL);        /* the second who sends there */
+		w = way_to(far_id(0));
+		end = (uint32_t)atomic_load(&w->tail);
+		last = &w->cells[(end - 1) % WF_WAY_CELLS];
+		CHECK_EQ(atomic_load(&last->seq), end);
+		atomic_store(&last->seq, 0);
+		CHECK_OK(weft_port_close(port, SOON));
+		end_of_wait = weft_in(3 * WEFT_S * TEST_SLOW);
+		CHECK_OK(weft_port_close(another, SOON));       /* that is waited for once */
+		CHECK(weft_now() < end_of_wait);
+		atomic_store(&last->seq, end);
+		far_step(1);
+		mate_stop(&mate);
 	}
 	far_leave();
 }
