@@ -131,11 +131,28 @@ static void count_out_locked(struct weft_port *p, struct wf_inway *w)
 		wf_seek_unclog_locked(p, w);
 }
 
-struct weft_req *wf_far_send(struct weft_port *p, struct wf_incoming *in)
+/* What was announced. */
+static void far_of(struct wf_far *f, const struct wf_incoming *in)
 {
 	uint32_t process = (uint32_t)(in->src >> 32);
 	bool written = in->far.waits & WF_A_WRITTEN;
-	struct wf_ticket *t = written ? NULL : wf_f_place_map(process, &in->far.ticket, sizeof(*t));
+
+	f->peer = wf_peer_at(process);
+	f->ticket = written ? NULL : wf_f_place_map(process, &in->far.ticket, sizeof(*f->ticket));     /* NULL: nonsense; claiming it fails */
+	f->serial = in->far.serial;
+	f->piped = false;
+	f->waits = in->far.waits & WF_A_WAITS;
+	f->offer = in->far.waits & WF_A_OFFER;
+	if (in->far.with == WF_WITH_PIPE)
+		memcpy(&f->said, in->payload, sizeof(f->said));
+	else
+		memset(&f->said, 0, sizeof(f->said));
+	f->written = written ? wf_pipe_map(process, &f->said.head) : NULL;
+	f->len = in->len;
+}
+
+struct weft_req *wf_far_send(struct weft_port *p, struct wf_incoming *in)
+{
 	struct wf_far *f = far_get();
 	struct weft_req *r = f ? wf_req_new(WF_SEND) : NULL;
 
@@ -147,17 +164,7 @@ struct weft_req *wf_far_send(struct weft_port *p, struct wf_incoming *in)
 		goto undo;
 	}
 	f->send = r;
-	f->peer = wf_peer_at(process);
-	f->ticket = t;                  /* NULL: nonsense; claiming it fails */
-	f->serial = in->far.serial;
-	f->piped = false;
-	f->waits = in->far.waits & WF_A_WAITS;
-	if (in->far.with == WF_WITH_PIPE)
-		memcpy(&f->said, in->payload, sizeof(f->said));
-	else
-		memset(&f->said, 0, sizeof(f->said));
-	f->written = written ? wf_pipe_map(process, &f->said.head) : NULL;
-	f->len = in->len;
+	far_of(f, in);
 	r->far = f;
 	r->detached = true;
 	r->flags = WEFT_SYNC;           /* not to be copied before it is wanted */
@@ -169,8 +176,7 @@ struct weft_req *wf_far_send(struct weft_port *p, struct wf_incoming *in)
 	memcpy(r->a.entry.head, in->head, WF_HEAD_ROOM);
 	f->at = p;
 	f->by = in->by;
-	f->offer = in->far.waits & WF_A_OFFER;
-	if (p && !f->offer)
+	if (!f->offer)
 		count_in_locked(p, in->by);
 	atomic_fetch_add_explicit(&standing[f->peer->process], 1, memory_order_relaxed);
 	return r;
@@ -226,7 +232,7 @@ void wf_far_forget(struct weft_req *send)
 {
 	struct weft_port *p = send->far->at;
 
-	if (p && !send->far->offer)
+	if (!send->far->offer)
 		count_out_locked(p, send->far->by);
 	if (send->buf)
 		wf_buf_release(send->buf);
@@ -248,22 +254,34 @@ void wf_far_emptied(struct wf_far *f)
 	atomic_store_explicit(&f->written->read, f->said.base + wf_pieces_of(f->len), memory_order_release);      /* K4 */
 }
 
-void wf_far_answer(struct weft_req *send, int err)
+static void answer(struct wf_far *f, int err)
 {
-	struct wf_far *f = send->far;
 	uint64_t open = wf_ticket_word(f->serial, WF_T_OPEN, 0), taken = wf_far_taken(f);
-	uint64_t answer = wf_ticket_word(f->serial, err < 0 ? WF_T_REFUSED : WF_T_DONE, err < 0 ? err : 0);
+	uint64_t said = wf_ticket_word(f->serial, err < 0 ? WF_T_REFUSED : WF_T_DONE, err < 0 ? err : 0);
 
 	if (f->written)
 		wf_far_emptied(f);
 	/* By CAS: it may have been taken back, and its ticket be another's by now. acq_rel: K1. */
-	if (f->ticket && (atomic_compare_exchange_strong_explicit(&f->ticket->word, &taken, answer, memory_order_acq_rel,
+	if (f->ticket && (atomic_compare_exchange_strong_explicit(&f->ticket->word, &taken, said, memory_order_acq_rel,
 								  memory_order_relaxed) ||
-			  atomic_compare_exchange_strong_explicit(&f->ticket->word, &open, answer, memory_order_acq_rel,
+			  atomic_compare_exchange_strong_explicit(&f->ticket->word, &open, said, memory_order_acq_rel,
 								  memory_order_relaxed)) &&
 	    (f->waits || f->offer || err < 0))
 		wf_far_wake(f);
+}
+
+void wf_far_answer(struct weft_req *send, int err)
+{
+	answer(send->far, err);
 	wf_far_forget(send);
+}
+
+void wf_far_turn_away(const struct wf_incoming *in, int err)
+{
+	struct wf_far f;
+
+	far_of(&f, in);
+	answer(&f, err);
 }
 
 bool wf_far_pipe(struct wf_far *f, struct wf_pipe_place *ret_at)

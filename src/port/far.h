@@ -21,7 +21,10 @@ struct wf_reader;
 int wf_cell_read_far(struct wf_reader *rd, const unsigned char *body, size_t room, struct wf_incoming *in);
 
 /* A request that stands for the announcement; NULL: no memory. */
-struct weft_req *wf_far_send(struct weft_port *p, struct wf_incoming *in);     /* @p: to which, inside; NULL: none */
+struct weft_req *wf_far_send(struct weft_port *p, struct wf_incoming *in);     /* @p: to which, inside */
+
+/* Nobody is to have it, which its sender is told: that needs no memory. */
+void wf_far_turn_away(const struct wf_incoming *in, int err);
 
 bool wf_far_claim(struct weft_req *send);
 bool wf_far_offered(struct weft_req *send);              /* [door] not taken back; a hint. True of one of this process */

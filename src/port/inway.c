@@ -359,16 +359,12 @@ void wf_inways_ended(weft_id id)
 static void lose(struct wf_inway *w, const struct wf_cell *c, weft_id by)
 {
 	struct wf_incoming in;
-	struct weft_req *send;
 
 	if (wf_cell_read(&w->r, c, w->proto, &in) == 0) {
 		struct wf_f_lost f = { .src = in.src, .by = by, .context = w->context, .len = in.len, .times = 1 };
 
-		if (in.kind == WF_FAR) {
-			send = wf_far_send(NULL, &in);
-			if (send)
-				wf_end_send_locked(send, -ECONNRESET);
-		}
+		if (in.kind == WF_FAR)
+			wf_far_turn_away(&in, -ECONNRESET);
 		if (in.kind != WF_FAR || in.far.waits & WF_A_WRITTEN) {
 			if (in.kind == WF_FLOWN)
 				wf_buf_refuse(w->peer->process, &in.flight);

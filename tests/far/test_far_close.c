@@ -49,6 +49,53 @@ FAR(what_waits_at_a_port_that_closes_fails_at_its_senders, 2)
 	free(mem);
 }
 
+/* The port's process has no buffer for what came with an announcement, nor for more than a cell holds. It has them in its hands, each in a list. */
+FAR(what_waits_at_a_port_that_closes_fails_at_its_senders_though_there_is_no_buffer_for_it, 2)
+{
+	uint64_t v = 1;
+
+	far_join_with(WEFT(init_opts, .knobs = "pool=1048576"));
+	if (far_rank == 0) {
+		struct weft_port *port = port_new(0);
+		struct weft_buf *all = NULL, *b;
+
+		far_tell(1, port_id(port));
+		far_meet();
+		CHECK_NEXT(port, WEFT_ANY, 1, 1);
+		for (size_t len = 1 << 19; len >= 256; len /= 2)
+			while (weft_buf_get(len, 0, &b) == 0) {
+				memcpy(b->data, &all, sizeof(all));
+				all = b;
+			}
+		far_meet();
+		far_meet();
+		CHECK_OK(weft_port_close(port, SOON));
+		far_meet();
+		while ((b = all)) {
+			memcpy(&all, b->data, sizeof(all));
+			CHECK_OK(weft_buf_put(b));
+		}
+	} else {
+		static unsigned char mem[500];
+		struct weft_req *req[3] = { NULL };
+		weft_id to;
+
+		far_meet();
+		to = far_told(1);
+		CHECK_OK(weft_send(NULL, to, 1, &v, 8, SOON));
+		far_meet();
+		CHECK_OK(weft_send(NULL, to, 2, mem, sizeof(mem), SOON));
+		MUST_OK(send_post(NULL, WEFT_SYNC, to, 1, &v, 8, &req[0]));
+		MUST_OK(send_post(NULL, WEFT_SYNC, to, 1, mem, 0, &req[1]));
+		MUST_OK(send_post(NULL, WEFT_SYNC, to, 1, mem, sizeof(mem), &req[2]));
+		far_meet();
+		for (int i = 0; i < 3; i++)
+			CHECK_EQ(weft_req_wait(&req[i], 10 * WEFT_S + weft_now(), NULL), -ECONNRESET);
+		far_meet();
+	}
+	far_leave();
+}
+
 static void lost_event(const struct weft_status *st)
 {
 	_Atomic uint64_t *lost = st->user;
