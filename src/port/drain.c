@@ -446,8 +446,10 @@ int wf_drain_locked(struct weft_port *p, struct wf_work *work)
 	wf_assert_inside(p);
 	for (;;) {
 		while ((c = wf_port_next_locked(p, &rd)) != NULL) {
-			if (!arrive_cell_locked(p, rd, c, work))
+			if (wf_unlikely(!arrive_cell_locked(p, rd, c, work))) {
+				wf_listener_starved();
 				return n;
+			}
 			n++;
 		}
 		send = wf_next_spilled_locked(p);

@@ -21,9 +21,12 @@
 #include "port/host.h"
 #include "port/lead.h"
 #include "port/self.h"
+#include "port/table.h"
 #include "port/tell.h"
 #include "port/timer.h"
 #include "port/way.h"
+
+#define STARVED_EVERY (10 * WEFT_MS)
 
 struct wf_parker wf_listener_parker;
 
@@ -31,6 +34,8 @@ static struct wf_lock start_lock;
 static _Atomic bool running, stopping;
 static pthread_t thread;
 static _Atomic(struct weft_port *) rung;
+static atomic_bool starved;             /* somewhere a message stays in the mailbox until there is memory; a hint */
+static weft_time next_feed;             /* the listener's */
 
 /* With other processes: it sleeps in poll, rung by its descriptor, whoever rings. Set once, before it starts. */
 static struct {
@@ -126,6 +131,37 @@ int wf_listener_attend(void)
 	return n;
 }
 
+void wf_listener_starved(void)
+{
+	if (!atomic_exchange_explicit(&starved, true, memory_order_relaxed))
+		wf_listener_wake();
+}
+
+/* Who waits there himself looks again himself; and nobody else comes by before more is sent. */
+static void feed_one(struct weft_port *p, void *arg)
+{
+	if (atomic_load_explicit(&p->ring.sleeper, memory_order_relaxed) == &wf_listener_parker)
+		*(int *)arg += wf_port_progress(p);
+}
+
+/* Memory that comes back rings for nobody. */
+static int feed(void)
+{
+	int n = 0;
+
+	if (wf_likely(!atomic_load_explicit(&starved, memory_order_relaxed)) || wf_now() < next_feed)
+		return 0;
+	next_feed = weft_in(STARVED_EVERY);
+	atomic_store_explicit(&starved, false, memory_order_relaxed);
+	wf_port_each(feed_one, &n);
+	return n;
+}
+
+static bool is_starved_before(weft_time next)
+{
+	return atomic_load_explicit(&starved, memory_order_relaxed) && next_feed < next;
+}
+
 static void nothing(void *arg)
 {
 	(void)arg;
@@ -147,13 +183,16 @@ static void *listen(void *arg)
 			n += wf_lead_listen();
 		}
 
+		n += feed();
 		next = wf_timers_run();
+		if (is_starved_before(next))
+			next = next_feed;
 		if (n)
 			continue;
 		me = far.on ? &wf_board->bell : &wf_listener_parker;
 		wf_park_begin(me);
 		wf_fence_slow();                /* F1, by two plain fences: who wakes it passes one, too, in this process and in others */
-		if (atomic_load_explicit(&rung, memory_order_relaxed) || wf_callbacks_pending() || wf_timers_next() < next ||
+		if (atomic_load_explicit(&rung, memory_order_relaxed) || wf_callbacks_pending() || wf_timers_next() < next || is_starved_before(next) ||
 		    (far.on && wf_host_waiting()) || (wf_hosts && (wf_lead_sent_for() || wf_lead_unrung())) || atomic_load_explicit(&stopping, memory_order_relaxed)) {
 			wf_park_end(me);
 			continue;

@@ -21,6 +21,9 @@ void wf_timer_remove(struct weft_req *r);       /* at's lock is held */
 /* [any] Wakes @sleeper, who was named in @p's mailbox. */
 void wf_bell(struct weft_port *p, struct wf_parker *sleeper);
 
+/* [any] There is no memory for what is in a mailbox, where it stays: the ports that it attends are looked at again. */
+void wf_listener_starved(void);
+
 /* Drains the ports that rang: how many messages. Any waiting thread may. */
 int wf_listener_attend(void);
 

@@ -65,4 +65,25 @@ static inline void pair_close(struct pair *p)
 /* Both directions: first 0 sends to 1, then 1 to 0. */
 #define EACH_WAY(sends) for (uint32_t way_ = 0, sends = far_rank == 0; way_ < 2; way_++, sends = !sends, far_meet())
 #define EACH_KIND(kind) for (int kind = 0; kind < PAIR_KINDS; kind++)
+/* All buffers that the pool has left, of every class, each naming the next: nothing more is to be had until they are put. */
+static inline struct weft_buf *pool_emptied(void)
+{
+	struct weft_buf *all = NULL, *b;
+
+	for (size_t len = 1 << 30; len >= 256; len /= 2)
+		while (weft_buf_get(len, 0, &b) == 0) {
+			memcpy(b->data, &all, sizeof(all));
+			all = b;
+		}
+	return all;
+}
+
+static inline void pool_filled(struct weft_buf *all)
+{
+	for (struct weft_buf *b; (b = all);) {
+		memcpy(&all, b->data, sizeof(all));
+		CHECK_OK(weft_buf_put(b));
+	}
+}
+
 #endif

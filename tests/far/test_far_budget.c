@@ -313,4 +313,46 @@ FAR(early_messages_of_a_context_are_held_within_the_budget, 2)
 	far_leave();
 }
 
+/* Nobody but weft's own thread looks there. */
+FAR(a_message_that_found_no_buffer_is_received_when_there_are_some, 2)
+{
+	uint64_t v = 1, in = 0;
+
+	far_join_with(WEFT(init_opts, .knobs = "pool=1048576"));
+	if (far_rank == 0) {
+		struct weft_port *port = port_new(0);
+		struct tally tally = { 0 };
+		struct weft_buf *all;
+
+		far_tell(1, port_id(port));
+		far_meet();
+		CHECK_NEXT(port, WEFT_ANY, 1, 1);
+		MUST_OK(weft_recv_post(port, WEFT(op, .peer = WEFT_ANY, .tag = 2, .data = &in, .len = 8, .done = tally_done, .user = &tally),
+				NULL, NULL));
+		all = pool_emptied();
+		far_step(1);
+		far_await(1, 1);
+		for (int i = 0; i < 100; i++)
+			crew_nap();
+		pool_filled(all);
+		EVENTUALLY(atomic_load(&tally.count) == 1);
+		CHECK_EQ(in, 2);
+		CHECK_EQ(tally.failed, 0);
+		CHECK_OK(weft_port_close(port, SOON));
+	} else {
+		struct weft_req *req = NULL;
+		weft_id to;
+
+		far_meet();
+		to = far_told(1);
+		CHECK_OK(weft_send(NULL, to, 1, &v, 8, SOON));
+		far_await(0, 1);
+		v = 2;
+		MUST_OK(send_post(NULL, WEFT_SYNC, to, 2, &v, 8, &req));
+		far_step(1);
+		CHECK_OK(weft_req_wait(&req, SOON, NULL));
+	}
+	far_leave();
+}
+
 FAR_MAIN

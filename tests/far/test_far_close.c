@@ -49,7 +49,7 @@ FAR(what_waits_at_a_port_that_closes_fails_at_its_senders, 2)
 	free(mem);
 }
 
-/* The port's process has no buffer for what came with an announcement, nor for more than a cell holds. It has them in its hands, each in a list. */
+/* The port's process has no buffer for what came with an announcement, nor for more than a cell holds. */
 FAR(what_waits_at_a_port_that_closes_fails_at_its_senders_though_there_is_no_buffer_for_it, 2)
 {
 	uint64_t v = 1;
@@ -57,24 +57,17 @@ FAR(what_waits_at_a_port_that_closes_fails_at_its_senders_though_there_is_no_buf
 	far_join_with(WEFT(init_opts, .knobs = "pool=1048576"));
 	if (far_rank == 0) {
 		struct weft_port *port = port_new(0);
-		struct weft_buf *all = NULL, *b;
+		struct weft_buf *all;
 
 		far_tell(1, port_id(port));
 		far_meet();
 		CHECK_NEXT(port, WEFT_ANY, 1, 1);
-		for (size_t len = 1 << 19; len >= 256; len /= 2)
-			while (weft_buf_get(len, 0, &b) == 0) {
-				memcpy(b->data, &all, sizeof(all));
-				all = b;
-			}
+		all = pool_emptied();
 		far_meet();
 		far_meet();
 		CHECK_OK(weft_port_close(port, SOON));
 		far_meet();
-		while ((b = all)) {
-			memcpy(&all, b->data, sizeof(all));
-			CHECK_OK(weft_buf_put(b));
-		}
+		pool_filled(all);
 	} else {
 		static unsigned char mem[500];
 		struct weft_req *req[3] = { NULL };
