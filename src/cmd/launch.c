@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,6 +17,8 @@
 #include "outlet.h"
 #include "post.h"
 #include "relay.h"
+
+#define WORDS 120u                      /* bytes of what goes with news of a process, a path of the user's it may be */
 
 struct launch {
 	struct launch *next;
@@ -49,15 +52,18 @@ static struct launch *launch_of(uint32_t process)
 /* What becomes of process @number: @err 0 and not @over: it runs. */
 static void tell(struct agent *a, struct launch *l, uint32_t number, int err, bool over, const char *words)
 {
-	uint8_t room[512];
+	uint8_t room[32 + WORDS];
 	struct wf_body b = { .bytes = room, .n = sizeof(room) };
+	char start[WORDS] = "";
 
+	if (words)
+		snprintf(start, sizeof(start), "%s", words);
 	wf_body_u32(&b, l->name);
 	wf_body_u32(&b, number - l->base - 1);
 	wf_body_u32(&b, number);
 	wf_body_u32(&b, (uint32_t)err);
 	wf_body_u32(&b, over);
-	wf_body_text(&b, words);
+	wf_body_text(&b, words ? start : NULL);
 	if (l->origin != a->run->host)
 		mesh_launch(a, l->origin, MESH_LAUNCH_NEWS, room, b.at);
 	else if (l->by < WF_AGENTS && a->numbered[l->by])
