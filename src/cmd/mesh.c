@@ -182,6 +182,13 @@ void mesh_all(struct agent *a, uint32_t host)
 	send_of(host, MESH_ALL, 0, NULL, 0);
 }
 
+void mesh_ask_all(struct agent *a)
+{
+	struct wf_body nothing = { 0 };
+
+	send_all(a, MESH_WHO, &nothing);
+}
+
 void mesh_said(struct agent *a, uint32_t host, uint32_t process, const void *msg, size_t len)
 {
 	(void)a;
@@ -432,6 +439,9 @@ static void take(struct agent *a, uint32_t host, uint64_t tag, struct wf_body *b
 		break;
 	case MESH_EMBASSY:
 		embassy_heard(a, host, b);
+		break;
+	case MESH_WHO:
+		post_asked(a, host);
 		break;
 	default:
 		if (a->run->hosted)

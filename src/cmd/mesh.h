@@ -31,6 +31,7 @@ void mesh_gone(struct agent *a, uint32_t process, int status, bool left);
 /* The directory's (post.h): to who serves, of processes of this host; and to the agent of a process. */
 void mesh_joined(struct agent *a, uint32_t host, uint32_t process);
 void mesh_all(struct agent *a, uint32_t host);
+void mesh_ask_all(struct agent *a);
 void mesh_said(struct agent *a, uint32_t host, uint32_t process, const void *msg, size_t len);
 void mesh_told(struct agent *a, uint32_t host, uint32_t process, const void *msg, size_t len);
 
@@ -60,6 +61,7 @@ enum mesh {
 	MESH_NUMBERED,                  /* ticket, the number before the first; 0: there are no more */
 
 	MESH_EMBASSY,                   /* of other jobs: embassy.h */
+	MESH_WHO,                       /* who serves from now on asks for JOINED and ALL */
 };
 void mesh_launch(struct agent *a, uint32_t host, enum mesh what, const void *bytes, size_t n);
 int mesh_kill(struct agent *a, uint32_t host, uint32_t process, int sig);       /* 0: it was told; -ESRCH: that host is not in */

@@ -1,7 +1,8 @@
 /* post.c - see post.h.
  *
  * When another agent begins to serve, every agent says to it who is on its host, and that these were all; the processes are told by the new server itself, and say
- * again what they have published. It answers look-ups when all have, or GATHER_LIMIT after it began: a process that is stopped does not keep the others
+ * again what they have published. As the word of who serves does not come to all at the same time, the new one asks them for it, too: what was said before it serves
+ * was said to nobody. It answers look-ups when all have, or GATHER_LIMIT after it began: a process that is stopped does not keep the others
  * from looking, and is found again when it goes on.
  */
 #include "post.h"
@@ -97,6 +98,12 @@ static void say_all(struct agent *a)
 		mesh_all(a, serving);
 }
 
+void post_asked(struct agent *a, uint32_t host)
+{
+	if (host == serving && !server)
+		say_all(a);
+}
+
 void post_server(struct agent *a, uint32_t host, uint32_t number)
 {
 	bool first = epoch == 0;
@@ -116,6 +123,8 @@ void post_server(struct agent *a, uint32_t host, uint32_t number)
 		agent_end(a, CODE_FAULT);
 		return;
 	}
+	if (gathering)
+		mesh_ask_all(a);
 	say_all(a);
 }
 

@@ -26,6 +26,7 @@ void post_gone(struct agent *a, uint32_t process);
 /* From other agents: of a process of @host. */
 void post_far_joined(struct agent *a, uint32_t host, uint32_t process);
 void post_far_all(struct agent *a, uint32_t host);                      /* those were all: a new server knows who is there */
+void post_asked(struct agent *a, uint32_t host);                       /* that one serves, and wants to know who is here */
 void post_far_said(struct agent *a, uint32_t host, uint32_t process, const void *msg, size_t len);
 void post_told(struct agent *a, uint32_t process, const void *msg, size_t len);         /* for a process of this host, by who serves */
 

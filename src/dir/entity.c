@@ -223,6 +223,7 @@ static int change(struct wf_dir_server *s, struct entity *e, bool is_new, struct
 	if (left && group != left)
 		left->members--;
 	e->group = group;
+	e->doubted = false;
 	e->version = w->version;
 	if (e->owner)
 		e->owner->bytes += w->cost - e->cost;

@@ -56,6 +56,7 @@ struct entity {
 	weft_id id;
 	uint32_t version;
 	uint8_t kind;
+	bool doubted;                   /* its owner says again what it has, and has not said this yet */
 	uint16_t nlinks;
 	struct link *links;             /* kind and name first */
 	struct client *owner;           /* NULL: a host or a group */

@@ -168,8 +168,12 @@ int wf_dir_server_join(struct wf_dir_server *s, weft_id process, weft_id host)
 	wf_list_init(&c->later);
 	wf_list_add(&h->clients, &c->on_host);
 	wf_hash_add(&s->clients, &c->by, wf_hash_number(process));
-	if (s->gathering)
+	/* Who is heard of when all has been gathered may have waited for that as the others have. Of such a one nothing is known from before. */
+	c->held = !s->gathering;
+	if (s->epoch > 1)
 		wf_dir_emit(s, c, &(struct wf_dir_msg){ .type = WF_DIR_MOVED, .epoch = s->epoch });
+	if (s->epoch > 1 && !s->gathering)
+		wf_dir_emit(s, c, &(struct wf_dir_msg){ .type = WF_DIR_READY, .epoch = s->epoch });
 	return 0;
 }
 
@@ -257,6 +261,34 @@ static void take_drop(struct wf_dir_server *s, struct client *c, const struct wf
 
 	if (e && e->owner == c && e != c->self)         /* a process leaves by wf_dir_server_gone */
 		wf_dir_entity_gone(s, e);
+}
+
+/* Whatever it has asked or keeps is of before: it asks again. Of one that is here since all was gathered others may have heard: what it does not say again leaves
+ * when it has said all. */
+static void take_again(struct wf_dir_server *s, struct client *c, const struct wf_dir_msg *m)
+{
+	if (m->epoch != s->epoch)
+		return;
+	wf_dir_watches_drop(s, c);
+	wf_dir_kept_drop(s, c);
+	if (!c->held)
+		forget_all(s, c);
+	for (struct wf_node *n = c->entities.next; n != &c->entities; n = n->next)
+		wf_of(n, struct entity, mine)->doubted = true;
+}
+
+static void take_held(struct wf_dir_server *s, struct client *c, const struct wf_dir_msg *m)
+{
+	if (m->epoch != s->epoch)
+		return;
+	c->held = true;
+	if (c->self && c->self->doubted)
+		forget_all(s, c);
+	for (struct wf_node *n = c->entities.next, *next; n != &c->entities; n = next) {
+		next = n->next;
+		if (wf_of(n, struct entity, mine)->doubted)
+			wf_dir_entity_gone(s, wf_of(n, struct entity, mine));
+	}
 }
 
 /* Gathering */
@@ -418,11 +450,10 @@ int wf_dir_server_take(struct wf_dir_server *s, weft_id process, const void *msg
 		wf_dir_take_cancel(s, c, m.number);
 		break;
 	case WF_DIR_AGAIN:
-		if (m.epoch == s->epoch)
-			forget_all(s, c);
+		take_again(s, c, &m);
 		break;
 	case WF_DIR_HELD:
-		c->held |= m.epoch == s->epoch;
+		take_held(s, c, &m);
 		break;
 	default:
 		break;

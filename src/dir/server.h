@@ -5,7 +5,8 @@
  * itself what it likes: entities of its own process.
  *
  * A server begins ready (the job's first) or gathering (it takes over): then every client that joins is told MOVED, says again what it
- * owns (AGAIN, SET..., HELD); look-ups are answered -EAGAIN until the caller says wf_dir_server_gathered, and everybody is told READY.
+ * owns (AGAIN, SET..., HELD); look-ups are answered -EAGAIN until the caller says wf_dir_server_gathered, and everybody is told READY. Who joins
+ * one that has taken over after that is told both at once.
  */
 #ifndef WF_DIR_SERVER_H
 #define WF_DIR_SERVER_H

@@ -456,6 +456,42 @@ TEST(who_takes_over_gathers_first_and_gives_everyone_its_old_index)
 	end();
 }
 
+TEST(who_joins_after_a_takeover_is_told_of_it_and_watchers_hear_of_it_once)
+{
+	struct wf_dir_msg m;
+	int heard_of = 0;
+
+	begin(true);
+	wf_dir_server_gathered(s);
+	MUST_OK(wf_dir_server_join(s, P(1), HOST_A));
+	CHECK(next(P(1), WF_DIR_MOVED, &m) && m.epoch == 2);
+	CHECK(next(P(1), WF_DIR_READY, &m) && m.epoch == 2);
+	CHECK_EQ(wf_dir_server_missing(s), 0);
+	process(2, HOST_B);
+	MUST_OK(say(P(2), &(struct wf_dir_msg){ .type = WF_DIR_WATCH, .number = 1, .query = text("host=a kind=[pt]*") }));
+	CHECK(next(P(2), WF_DIR_EVENTS, &m) && m.count == 0);
+	MUST_OK(set(P(1), P(1), WF_DIR_PROCESS, "prog", ""));
+	MUST_OK(set(P(1), P(1) + 1, WF_DIR_THREAD, "w", ""));
+	MUST_OK(set(P(1), P(1) + 2, WF_DIR_THREAD, "w", ""));
+	MUST_OK(say(P(1), &(struct wf_dir_msg){ .type = WF_DIR_WATCH, .number = 1, .query = text("kind=process") }));
+	heard_n = 0;
+	/* It says all of that once more, as it was told, but for a thread that has ended meanwhile. */
+	MUST_OK(say(P(1), &(struct wf_dir_msg){ .type = WF_DIR_AGAIN, .epoch = 2 }));
+	CHECK_EQ(wf_dir_server_figures(s).watches, 1);
+	MUST_OK(set(P(1), P(1), WF_DIR_PROCESS, "prog", ""));
+	MUST_OK(set(P(1), P(1) + 2, WF_DIR_THREAD, "w", ""));
+	CHECK_EQ(wf_dir_server_figures(s).entities, 2 + 1 + 3);
+	MUST_OK(say(P(1), &(struct wf_dir_msg){ .type = WF_DIR_HELD, .epoch = 2 }));
+	CHECK_EQ(wf_dir_server_figures(s).entities, 2 + 1 + 2);
+	for (; next(P(2), WF_DIR_EVENTS, &m); heard_of++) {
+		struct wf_dir_event e = wf_dir_event_at(&m, 0);
+
+		CHECK(e.id == P(1) + 1 ? e.what == WEFT_LEFT : e.what == WEFT_CHANGED);
+	}
+	CHECK_EQ(heard_of, 3);
+	end();
+}
+
 TEST(another_job_sees_what_is_offered_and_nothing_else)
 {
 	char text[64];
