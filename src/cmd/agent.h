@@ -124,6 +124,7 @@ int agent_watch(struct agent *a, int fd, enum source from, uint32_t number);
 int agent_rewatch(struct agent *a, int fd, enum source from, uint32_t number);          /* it was watched as something else */
 struct place *place_add(struct agent *a, uint32_t number, uint32_t base, uint32_t size);       /* NULL: no memory */
 void numbers_ask(struct agent *a, uint32_t ticket, uint32_t count);      /* launch.c: launch_numbers tells */
+void numbers_ask_again(struct agent *a);                 /* launch.c: all that have not come; another gives them out now */
 uint32_t numbers_take(struct agent *a, uint32_t count);  /* launch.c, of who gives them out: the number before the first; 0: there are no more. For count 0: one for another job */
 void fd_close(int *fd);
 

@@ -508,6 +508,13 @@ void draft_host_gone(struct agent *a, uint32_t host)
 			draft_done(a, d);
 }
 
+void draft_numbers_ask(struct agent *a)
+{
+	for (struct draft *d = drafts; d < drafts + DRAFTS; d++)
+		if (d->used && d->asked && !d->alias)
+			numbers_ask(a, ticket_of(d), 0);
+}
+
 bool draft_busy(void)
 {
 	for (const struct draft *d = drafts; d < drafts + DRAFTS; d++)

@@ -91,6 +91,15 @@ struct treaty *embassy_each(uint32_t *at)
 	return NULL;
 }
 
+uint32_t embassy_last(void)
+{
+	uint32_t last = TREATY_ALIASES - 1;
+
+	while (last && !over[last] && !embassy_find(last))
+		last--;
+	return last;
+}
+
 static void push(struct agent *a, struct place *p, const struct treaty *t)
 {
 	uint8_t room[64];

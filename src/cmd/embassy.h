@@ -61,6 +61,7 @@ void embassy_heard(struct agent *a, uint32_t host, struct wf_body *b);
 void embassy_said(struct agent *a, const struct weft_status *st);
 void embassy_host(struct agent *a, uint32_t host);
 void embassy_host_gone(struct agent *a, uint32_t host);
+uint32_t embassy_last(void);                            /* the highest number that another job has or had; 0: none */
 bool embassy_number(struct agent *a, uint32_t ticket, uint32_t number); /* for another job; false: the ticket is none of these; number 0: there are no more */
 
 void embassy_event(struct agent *a);                    /* something that was sent has arrived, or has not */
@@ -107,6 +108,7 @@ void draft_knocked(struct agent *a, uint32_t ticket, int err);
 void draft_said(struct agent *a, uint64_t from, const struct wf_envoy *e);              /* by an offer, ours or theirs */
 void draft_known(struct agent *a, uint32_t host, uint32_t alias);                       /* that agent knows it */
 void draft_host_gone(struct agent *a, uint32_t host);
+void draft_numbers_ask(struct agent *a);                /* again, those that have not come */
 bool draft_busy(void);
 void draft_look(struct agent *a, int64_t now);
 

@@ -488,7 +488,18 @@ void hosted_silent(struct agent *a, uint32_t host)
 		next++;
 	for (a->next_number = WF_AGENTS - 1; !a->where.spots[a->next_number].known; a->next_number--)
 		continue;
+	a->next_job = embassy_last();
 	serve(a, next);
+	numbers_ask_again(a);
+}
+
+/* What it was told before it served it has not taken, nor has the one before it answered. */
+void hosted_asked(struct agent *a, uint32_t host)
+{
+	if (host != hosted.serving || host == a->run->host)
+		return;
+	hosted.told = false;
+	numbers_ask_again(a);
 }
 
 void hosted_numbers(struct agent *a, uint32_t ticket, uint32_t count)
@@ -506,7 +517,7 @@ void hosted_heard(struct agent *a, uint32_t host, uint64_t tag, struct wf_body *
 
 	if (!wf_body_whole(b))
 		return;
-	if (tag == MESH_IDLE && serves)
+	if (tag == MESH_IDLE)
 		hosted.idle_there[host] = value != 0;
 	else if (tag == MESH_OVER && served)
 		hosted.over = true;

@@ -25,6 +25,7 @@ void hosted_control(struct agent *a);                           /* its first say
 struct place *hosted_place(struct agent *a, uint32_t rank);     /* that somebody may take; NULL: not of this host, or taken */
 void hosted_abort(struct agent *a);                             /* a process of this host wants all to end */
 void hosted_silent(struct agent *a, uint32_t host);             /* nothing was heard of it for too long */
+void hosted_asked(struct agent *a, uint32_t host);              /* that one serves from now on */
 void hosted_heard(struct agent *a, uint32_t host, uint64_t tag, struct wf_body *b);    /* of another such agent */
 void hosted_numbers(struct agent *a, uint32_t ticket, uint32_t count);
 

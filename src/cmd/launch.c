@@ -274,6 +274,16 @@ void numbers_ask(struct agent *a, uint32_t ticket, uint32_t count)
 	}
 }
 
+void numbers_ask_again(struct agent *a)
+{
+	for (struct launch *l = launches, *next; l; l = next) {
+		next = l->next;
+		if (l->origin == a->run->host && !l->base && !l->begun)
+			numbers_ask(a, l->ticket, l->count);
+	}
+	draft_numbers_ask(a);
+}
+
 /* Starting */
 
 static const struct wf_launch_part *part_of(const struct launch *l, uint32_t rank, uint32_t *ret_app)

@@ -442,6 +442,8 @@ static void take(struct agent *a, uint32_t host, uint64_t tag, struct wf_body *b
 		break;
 	case MESH_WHO:
 		post_asked(a, host);
+		if (a->run->hosted)
+			hosted_asked(a, host);
 		break;
 	default:
 		if (a->run->hosted)

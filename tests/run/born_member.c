@@ -3,6 +3,7 @@
  *   born_member DIR quiet               joins; nothing of that may be seen by a program that looks after its children and descriptors
  *   born_member DIR dead RANK HOW       RANK ends (HOW: kill, exit) when all have joined; the others wait for a word of it
  *   born_member DIR watch RANK          the others wait for a word of RANK, which says none
+ *   born_member DIR bereft RANK         the same; the last rank has a process started as soon as DIR/go is there
  *   born_member DIR missing RANK        RANK does not join; all go on until DIR/go is there
  *   born_member DIR again               joins, leaves, and tries to join once more
  *   born_member DIR stay                joins, leaves and goes on until DIR/go is there
@@ -178,6 +179,24 @@ static int play_watch(uint32_t whom)
 	return weft_fini(weft_in(5 * WEFT_S)) < 0;
 }
 
+static int play_bereft(char *self, uint32_t whom)
+{
+	char *argv[] = { self, (char *)(uintptr_t)dir, (char[]){ "spawned" }, NULL };
+	uint32_t word;
+
+	if (join() < 0)
+		return 1;
+	greet_all();
+	note(info.index, "well", 0);
+	if (info.index == whom)
+		pause();
+	await("go");
+	if (info.index == info.count - 1)
+		note(info.index, "spawned", weft_spawn(WEFT(spawn_opts, .count = 1, .prog = self, .argv = argv), weft_in(30 * WEFT_S), NULL, NULL));
+	note(info.index, "heard", weft_recv(weft_port_world(), weft_at(whom), NEVER, &word, sizeof(word), weft_in(60 * WEFT_S), NULL));
+	return weft_fini(weft_in(5 * WEFT_S)) < 0;
+}
+
 static int play_missing(const char *victim)
 {
 	const char *pmi = getenv("PMI_RANK"), *pmix = getenv("PMIX_RANK"), *rank = pmix ? pmix : pmi;
@@ -285,6 +304,8 @@ int main(int argc, char **argv)
 		return play_dead((uint32_t)atoi(argv[3]), argv[4]);
 	if (strcmp(what, "watch") == 0 && argc == 4)
 		return play_watch((uint32_t)atoi(argv[3]));
+	if (strcmp(what, "bereft") == 0 && argc == 4)
+		return play_bereft(argv[0], (uint32_t)atoi(argv[3]));
 	if (strcmp(what, "missing") == 0 && argc == 4)
 		return play_missing(argv[3]);
 	if (strcmp(what, "again") == 0)
