@@ -403,6 +403,7 @@ static bool note_plan(struct agent *a, uint32_t base, uint32_t count, const uint
 			return false;
 		s->known = true;
 		s->host = hosts[i];
+		s->gone |= mesh_is_lost(hosts[i]);      /* who plans has not heard of that yet, and who is told of lost hosts was told of this one before */
 	}
 	return true;
 }

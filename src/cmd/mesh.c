@@ -261,6 +261,11 @@ const char *mesh_name(const struct agent *a, uint32_t host)
 	return own;
 }
 
+bool mesh_is_lost(uint32_t host)
+{
+	return host < HOSTLIST_HOSTS && members[host].lost;
+}
+
 uint32_t mesh_slots(const struct agent *a, uint32_t host)
 {
 	return a->run->meshed && is_in(host) && members[host].slots ? members[host].slots : 1;

@@ -20,6 +20,7 @@ void mesh_lost(struct agent *a, uint32_t host);         /* CONTROL_LOST: all of 
 void mesh_server(struct agent *a, struct wf_body *b);      /* CONTROL_SERVER */
 void mesh_listen(const struct agent *a);                  /* CONTROL_LISTEN */
 const char *mesh_name(const struct agent *a, uint32_t host);            /* NULL: it is not in */
+bool mesh_is_lost(uint32_t host);                                        /* it was in, and will not be again */
 uint32_t mesh_slots(const struct agent *a, uint32_t host);              /* of a host that is in */
 const char *mesh_at(void);                              /* where this agent is, as its driver writes it */
 void mesh_event(struct agent *a);                       /* something came, or went */

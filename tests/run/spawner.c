@@ -353,6 +353,8 @@ static void do_word(char *word)
 		grow(value);
 	else if (!strcmp(word, "host"))
 		host(value);
+	else if (!strcmp(word, "mate"))         /* says nothing before it is gone */
+		printf("mate %d\n", weft_recv(weft_port_world(), weft_at((uint32_t)atoi(value)), 98, (char[8]){ 0 }, 8, weft_in(10 * WEFT_S), NULL));
 	else if (!strcmp(word, "grow-nonsense"))
 		printf("grow-nonsense %d %d %d %d %d %d\n", weft_job_grow(NULL, weft_in(WEFT_S), NULL, 0), weft_job_grow("", weft_in(WEFT_S), NULL, 0),
 		       weft_job_grow("a b", weft_in(WEFT_S), NULL, 0), weft_job_grow("-x:1", weft_in(WEFT_S), NULL, 0), weft_job_grow("a", weft_in(WEFT_S), NULL, 1), weft_job_grow("a", weft_in(WEFT_S), ids, -1));
