@@ -152,6 +152,10 @@ void wf_spawns_close(void)
 			tell_end(l, i, -ECANCELED, 0);
 		if (l->heard) {
 			l->left = 0;            /* its caller looks at it once more, and frees it */
+			if (!l->err) {
+				l->err = -ECANCELED;
+				snprintf(l->words, sizeof(l->words), "this process is leaving, or its job has ended");
+			}
 			wf_list_init(&l->all);
 			weft_req_complete(l->heard, NULL);
 		} else {
