@@ -7,6 +7,7 @@
 #include "guest.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@ static struct {
 	bool knocked;
 } guests[GUESTS];
 static int listener = -1;
+static int spare = -1;                  /* a descriptor for who comes when there is none left: who is not taken in keeps the loop from sleeping, and waits himself */
 
 static uint32_t ticket_of(uint32_t slot)
 {
@@ -43,6 +45,7 @@ int guest_open(struct agent *a)
 
 	for (uint32_t i = 0; i < GUESTS; i++)
 		guests[i].fd = -1;
+	spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	n += snprintf(sa.sun_path + 1, sizeof(sa.sun_path) - 1, "weft/%u/", (unsigned)geteuid());
 	for (unsigned i = 0; i < sizeof(a->job); i++)
 		n += snprintf(sa.sun_path + 1 + n, sizeof(sa.sun_path) - 1 - (size_t)n, "%02x", a->job[i]);
@@ -67,6 +70,17 @@ static void refuse(int fd, const char *words)
 	close(fd);
 }
 
+static void refuse_one(void)
+{
+	int fd;
+
+	fd_close(&spare);
+	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd >= 0)
+		refuse(fd, "the agent has no descriptors left");
+	spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
 void guest_arrives(struct agent *a)
 {
 	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), one = 1;
@@ -74,6 +88,8 @@ void guest_arrives(struct agent *a)
 	socklen_t len = sizeof(who);
 	uint32_t slot = 0;
 
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+		refuse_one();
 	if (fd < 0)
 		return;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0 || who.uid != geteuid()) {
