@@ -25,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "embassy.h"
 #include "grow.h"
 #include "guest.h"
@@ -46,9 +47,11 @@
 #define MOST_FILES (1 << 30)
 #define LINES_PER_PLACE 4       /* lines kept for a launcher that does not read, being stopped */
 
-struct line {
-	struct line *next;
-	char text[CONTROL_LINE_ROOM];
+struct packet {
+	struct packet *next;
+	enum control kind;
+	size_t n;
+	uint8_t body[];
 };
 
 void fd_close(int *fd)
@@ -58,44 +61,64 @@ void fd_close(int *fd)
 	*fd = -1;
 }
 
-/* Lines for the user */
+/* What the launcher is told, and lines for the user. Whatever finds no room waits for it, in order: who is stopped for a while is not to miss that the last process has ended. */
 
-static void lines_flush(struct agent *a)
+static void packets_flush(struct agent *a)
 {
-	while (a->lines) {
-		struct line *l = a->lines;
+	struct epoll_event e = { .events = EPOLLIN, .data.u64 = (uint64_t)FROM_CONTROL << 32 };
 
-		if (control_send(a->control, CONTROL_LINE, l->text, strlen(l->text)) < 0)
-			return;
-		a->lines = l->next;
-		if (!a->lines)
-			a->lines_end = &a->lines;
-		a->line_count--;
-		free(l);
+	while (a->packets) {
+		struct packet *p = a->packets;
+
+		if (control_send(a->control, p->kind, p->body, p->n) < 0)
+			break;
+		a->packets = p->next;
+		if (!a->packets)
+			a->packets_end = &a->packets;
+		a->line_count -= p->kind == CONTROL_LINE;
+		free(p);
 	}
+	if (a->packets_wait == (a->packets != NULL))
+		return;
+	e.events |= a->packets ? EPOLLOUT : 0u;
+	if (epoll_ctl(a->epoll, EPOLL_CTL_MOD, a->control, &e) == 0)
+		a->packets_wait = !a->packets_wait;
+}
+
+void agent_tell(struct agent *a, enum control kind, const void *body, size_t n)
+{
+	struct packet *p;
+
+	if (a->run->hosted || (!a->packets && control_send(a->control, kind, body, n) == 0))
+		return;
+	p = malloc(sizeof(*p) + n);
+	if (!p)
+		return;
+	*p = (struct packet){ .kind = kind, .n = n };
+	memcpy(p->body, body, n);
+	*a->packets_end = p;
+	a->packets_end = &p->next;
+	a->line_count += kind == CONTROL_LINE;
+	packets_flush(a);
+}
+
+void agent_tell32(struct agent *a, enum control kind, uint32_t value)
+{
+	uint8_t body[4];
+
+	wf_put32(body, value);
+	agent_tell(a, kind, body, sizeof(body));
 }
 
 static void say(struct agent *a, const char *fmt, va_list args)
 {
 	char text[CONTROL_LINE_ROOM];
-	struct line *l;
 
 	vsnprintf(text, sizeof(text), fmt, args);
-	if (a->run->hosted) {
+	if (a->run->hosted)
 		fprintf(stderr, "weft agent: %s\n", text);
-		return;
-	}
-	if (!a->lines && control_send(a->control, CONTROL_LINE, text, strlen(text)) == 0)
-		return;
-	l = a->line_count < a->count * LINES_PER_PLACE + 64 ? malloc(sizeof(*l)) : NULL;
-	if (!l)
-		return;
-	l->next = NULL;
-	memcpy(l->text, text, sizeof(text));
-	*a->lines_end = l;
-	a->lines_end = &l->next;
-	a->line_count++;
-	lines_flush(a);
+	else if (a->line_count < a->count * LINES_PER_PLACE + 64)
+		agent_tell(a, CONTROL_LINE, text, strlen(text));
 }
 
 void agent_say(struct agent *a, const char *fmt, ...)
@@ -124,11 +147,11 @@ static _Noreturn void leave(struct agent *a)
 {
 	embassy_close(a);
 	/* The launcher reads, unless it is stopped: then what it had no room for is not worth more than a moment. */
-	for (int64_t until = now_ns() + LAST_WORDS; a->lines && now_ns() < until;) {
+	for (int64_t until = now_ns() + LAST_WORDS; a->packets && now_ns() < until;) {
 		struct pollfd p = { .fd = a->control, .events = POLLOUT };
 
 		poll(&p, 1, (int)(LAST_WORDS / MS));
-		lines_flush(a);
+		packets_flush(a);
 	}
 	_exit(a->code);
 }
@@ -178,7 +201,7 @@ void agent_failed(struct agent *a, int code)
 	a->failed = true;
 	a->code = code;
 	if (a->run->meshed)
-		control_send32(a->control, CONTROL_FAILED, (uint32_t)code);
+		agent_tell32(a, CONTROL_FAILED, (uint32_t)code);
 }
 
 /* The only host has nothing to wait for; of several each stays until the launcher says that none has. A hosted one looks for itself. */
@@ -187,7 +210,7 @@ void agent_idle(struct agent *a)
 	if (a->run->hosted)
 		return;
 	if (a->run->meshed)
-		control_send32(a->control, CONTROL_IDLE, a->running + a->draining);
+		agent_tell32(a, CONTROL_IDLE, a->running + a->draining);
 	else if (a->running == 0)
 		agent_end(a, 0);
 }
@@ -241,7 +264,7 @@ void agent_abort(struct agent *a, const struct place *by, int code, const char *
 	a->aborted = true;
 	agent_say(a, "rank %u ended the job with %d%s%s", by->rank, code, *why ? ": " : "", why);
 	if (a->run->meshed)
-		control_send32(a->control, CONTROL_ABORTED, (uint32_t)code);
+		agent_tell32(a, CONTROL_ABORTED, (uint32_t)code);
 	if (a->run->hosted)
 		hosted_abort(a);
 	else
@@ -473,7 +496,7 @@ static _Noreturn void loop(struct agent *a)
 		n = epoll_wait(a->epoll, events, sizeof(events) / sizeof(*events), wait_ms(a));
 		for (int i = 0; i < n; i++)
 			on_event(a, &events[i]);
-		lines_flush(a);
+		packets_flush(a);
 	}
 }
 
@@ -593,7 +616,7 @@ _Noreturn void agent_main(const struct run *run)
 	a.run = run;
 	a.control = run->control;
 	a.exec_errors = -1;
-	a.lines_end = &a.lines;
+	a.packets_end = &a.packets;
 	if (agent_init(&a) < 0) {
 		agent_say(&a, "the agent cannot start: %s", strerror(errno));
 		a.code = CODE_FAULT;

@@ -77,7 +77,7 @@ struct place {
 	bool settled;
 };
 
-struct line;
+struct packet;
 
 struct agent {
 	const struct run *run;
@@ -106,8 +106,9 @@ struct agent {
 	int64_t give_up;                /* KILLING: when to leave without the rest */
 	int64_t timeout, stop_look;     /* 0: none */
 
-	struct line *lines, **lines_end;        /* for the launcher to print */
-	unsigned line_count;
+	struct packet *packets, **packets_end;  /* for the launcher, which has no room for them now */
+	unsigned line_count;            /* of those among them that are to be printed */
+	bool packets_wait;              /* the loop waits for room */
 };
 
 /* What the loop waits for: a kind, and a place. */
@@ -116,6 +117,8 @@ enum source { FROM_CONTROL, FROM_SIGNALS, FROM_DOOR, FROM_CALLS, FROM_NOTES, FRO
 /* agent.c */
 void agent_say(struct agent *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void agent_remark(struct agent *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));     /* only with -v */
+void agent_tell(struct agent *a, enum control kind, const void *body, size_t n);       /* the launcher hears it, be it later */
+void agent_tell32(struct agent *a, enum control kind, uint32_t value);
 void agent_end(struct agent *a, int code);              /* ends the job; the first code that is not 0 stays */
 void agent_failed(struct agent *a, int code);           /* the first code counts */
 void agent_idle(struct agent *a);                       /* whether any runs here has changed */

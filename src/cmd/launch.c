@@ -268,7 +268,7 @@ void numbers_ask(struct agent *a, uint32_t ticket, uint32_t count)
 	} else if (a->run->meshed) {
 		wf_body_u32(&b, ticket);
 		wf_body_u32(&b, count);
-		control_send(a->control, CONTROL_NUMBERS, room, b.at);
+		agent_tell(a, CONTROL_NUMBERS, room, b.at);
 	} else {
 		launch_numbers(a, ticket, numbers_take(a, count));
 	}

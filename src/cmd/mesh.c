@@ -294,7 +294,7 @@ static void know(struct agent *a, uint32_t host)
 		send_all(a, MESH_BEAT, &nothing);
 	members[host].owed = host != a->run->host && !members[host].met;
 	if (!members[host].owed)
-		control_send32(a->control, CONTROL_KNOWN, host);
+		agent_tell32(a, CONTROL_KNOWN, host);
 }
 
 void mesh_members(struct agent *a, struct wf_body *b)
