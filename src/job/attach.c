@@ -30,6 +30,7 @@
 
 #define LOOK_FIRST (10 * WEFT_MS)       /* how long to wait before a query that found too few is asked again; then twice as long, */
 #define LOOK_MOST (320 * WEFT_MS)       /* and not longer than this */
+#define ASK_LOST (2 * WEFT_S)           /* after which a question to another job counts as lost: an agent on its way may have ended */
 
 struct ask {
 	struct wf_node all;             /* under asks_lock, while it is listed */
@@ -195,6 +196,22 @@ static int why(const struct ask *a, int err)
 	}
 }
 
+/* A question that may be asked twice is, if no answer comes: under the same ticket, so that whichever comes first is the answer. */
+static int ask_until(struct ask *a, struct wf_envoy *e, weft_time until)
+{
+	bool again = a->answer == WF_ENVOY_FOUND || a->answer == WF_ENVOY_GOT;
+	int r;
+
+	do {
+		weft_time lost = weft_in(ASK_LOST);
+
+		r = send(a, e);
+		if (r == 0)
+			r = weft_req_wait(&a->heard, again && lost < until ? lost : until, NULL);
+	} while (r == -ETIMEDOUT && again && !wf_past(until));
+	return r;
+}
+
 /* Fills in @a, which is cleared otherwise, and waits. 0: answered, and the caller gives it up when it has read the answer; else it is given up. */
 static int ask(struct ask *a, struct wf_envoy *e, weft_time until)
 {
@@ -209,15 +226,11 @@ static int ask(struct ask *a, struct wf_envoy *e, weft_time until)
 	wf_list_add(&asks, &a->all);
 	a->listed = true;
 	pthread_mutex_unlock(&asks_lock);
-	r = send(a, e);
-	if (r < 0) {
-		if (r == -ESRCH || r == -ECONNRESET || r == -EOPNOTSUPP)
-			why(a, r);
-	} else {
-		pthread_cleanup_push(give_up, a);
-		r = weft_req_wait(&a->heard, until, NULL);
-		pthread_cleanup_pop(0);
-	}
+	pthread_cleanup_push(give_up, a);
+	r = ask_until(a, e, until);
+	pthread_cleanup_pop(0);
+	if (r == -ESRCH || r == -ECONNRESET || r == -EOPNOTSUPP)
+		why(a, r);
 	if (r == 0 && a->error)
 		r = why(a, a->error);
 	if (r < 0)
