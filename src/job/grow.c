@@ -158,7 +158,7 @@ static int grow(const char *hosts, weft_time until, weft_id *ret_ids, int max)
 
 int weft_job_grow(const char *hosts, weft_time until, weft_id *ret_ids, int max)
 {
-	int r;
+	int r, state;
 
 	if (atomic_load_explicit(&wf_life, memory_order_acquire) != WF_IN)
 		return wf_not_in();
@@ -171,5 +171,8 @@ int weft_job_grow(const char *hosts, weft_time until, weft_id *ret_ids, int max)
 		return weft_fail(-ENOTCONN, "this job has no agent that could ask for hosts (weft run)");
 	if (until == WEFT_NOW)
 		return weft_fail(-EAGAIN, "no host joins at once");
-	return grow(hosts, until, ret_ids, max);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	r = grow(hosts, until, ret_ids, max);
+	pthread_setcancelstate(state, NULL);
+	return r;
 }

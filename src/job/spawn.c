@@ -370,7 +370,7 @@ int weft_spawn(const struct weft_spawn_opts *opts, weft_time until, weft_id *ret
 	struct wf_launch_spec *spec;
 	struct beside *beside;
 	struct weft_spawn_opts first;
-	int r;
+	int r, state;
 
 	if (atomic_load_explicit(&wf_life, memory_order_acquire) != WF_IN)
 		return wf_not_in();
@@ -385,6 +385,7 @@ int weft_spawn(const struct weft_spawn_opts *opts, weft_time until, weft_id *ret
 		return first.next ? weft_fail(-EINVAL, "spawn: threads of one process at a time") : wf_entry_spawn(&first, until, ret_ids, ret_ends);
 	if (wf_link_fd() < 0)
 		return weft_fail(-ENOTCONN, "this job has no agent that could start processes (weft run)");
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);         /* nobody else would end what starts, nor forget it */
 	spec = calloc(1, sizeof(*spec));
 	beside = calloc(1, sizeof(*beside));
 	r = spec && beside ? spec_make(opts, until, spec, beside) : weft_fail(-ENOMEM, "no memory to spawn");
@@ -396,6 +397,7 @@ int weft_spawn(const struct weft_spawn_opts *opts, weft_time until, weft_id *ret
 		free(spec->part[i].hosts);
 	free(spec);
 	free(beside);
+	pthread_setcancelstate(state, NULL);
 	return r;
 }
 

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -45,6 +46,37 @@ static void spawn(char *how, bool watched, weft_time until)
 		printf("spawned %d %s\n", started, weft_last_error());
 	else
 		printf("spawned %d\n", started);
+}
+
+static pthread_barrier_t cancelled;
+
+static void *spawn_being_cancelled(void *how)
+{
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	pthread_barrier_wait(&cancelled);
+	pthread_barrier_wait(&cancelled);
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	if (strchr(how, '@'))
+		printf("grown %d\n", weft_job_grow(strchr(how, '@') + 1, weft_in(20 * WEFT_S), NULL, 0));
+	else
+		spawn(how, true, weft_in(10 * WEFT_S));
+	pthread_testcancel();
+	printf("not cancelled\n");
+	return NULL;
+}
+
+/* By a thread that has been cancelled and does not know it yet; with an @: not processes, but hosts that join. */
+static void spawn_cancelled(char *how)
+{
+	pthread_t thread;
+
+	pthread_barrier_init(&cancelled, NULL, 2);
+	if (pthread_create(&thread, NULL, spawn_being_cancelled, how) != 0)
+		abort();
+	pthread_barrier_wait(&cancelled);
+	pthread_cancel(thread);
+	pthread_barrier_wait(&cancelled);
+	pthread_join(thread, NULL);
 }
 
 static void wait_ends(void)
@@ -319,6 +351,8 @@ static void do_word(char *word)
 		;
 	else if (!strcmp(word, "spawn"))
 		spawn(value, true, weft_in(10 * WEFT_S));
+	else if (!strcmp(word, "cancelled"))
+		spawn_cancelled(value);
 	else if (!strcmp(word, "spawn-unwatched"))
 		spawn(value, false, weft_in(10 * WEFT_S));
 	else if (!strcmp(word, "spawn-now"))
