@@ -177,8 +177,11 @@ void guest_number(struct agent *a, uint32_t ticket, uint32_t base)
 	uint32_t slot = ticket & 0xffu;
 	struct place *p;
 
-	if (slot >= GUESTS || guests[slot].fd < 0 || ticket != ticket_of(slot))
+	if (slot >= GUESTS || guests[slot].fd < 0 || ticket != ticket_of(slot)) {
+		if (base)
+			mesh_gone(a, base + 1, STATUS_UNKNOWN, true);   /* it went before: the agents know the number already */
 		return;
+	}
 	if (!base) {
 		send_away(slot, "the job has used up its numbers of processes");
 		return;
@@ -186,6 +189,7 @@ void guest_number(struct agent *a, uint32_t ticket, uint32_t base)
 	p = place_add(a, base + 1, base, 1);
 	if (!p) {
 		send_away(slot, "no memory");
+		mesh_gone(a, base + 1, STATUS_UNKNOWN, true);
 		return;
 	}
 	if (!sit(a, slot, p))
