@@ -90,11 +90,6 @@ static inline size_t wm_block_len(struct wm_block b)
 	return (size_t)(b.count * b.type->size);
 }
 
-static inline MPI_Datatype wm_type_handle(struct MPI_ABI_Datatype *type)
-{
-	return type->predefined ? (MPI_Datatype)(uintptr_t)(0x200 + (type - wm_types)) : type;
-}
-
 /* Elements [@from, @from + @count) of a block. */
 static inline struct wm_block wm_block_part(struct wm_block b, MPI_Count from, MPI_Count count)
 {

@@ -256,6 +256,8 @@ static inline struct MPI_ABI_Datatype *wm_type(MPI_Datatype type)       /* NULL:
 	return wm_object_is(type, WM_TYPE) ? type : NULL;
 }
 
+MPI_Datatype wm_type_handle(struct MPI_ABI_Datatype *type);     /* a number only of those in wm_types: Fortran's by precision are predefined too */
+
 static inline struct MPI_ABI_Datatype *wm_type_get(struct MPI_ABI_Datatype *type)
 {
 	if (!type->predefined)

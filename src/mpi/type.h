@@ -120,6 +120,5 @@ void wm_basics(const struct MPI_ABI_Datatype *type, MPI_Count count, wm_basics_f
 
 /* type.c: a datatype of @draft, if @r is 0, and the end of both; @function's answer. */
 int wm_type_new(const char *function, int r, struct wm_draft *draft, struct wm_made *made, MPI_Datatype *ret_type);
-MPI_Datatype wm_type_handle(struct MPI_ABI_Datatype *type);
 
 #endif

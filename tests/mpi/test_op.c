@@ -404,6 +404,39 @@ static void fortran_types(void)
 	case_end("every predefined operation computes on the types of Fortran that it is for");
 }
 
+static MPI_Datatype seen_type;
+
+static void seeing_call(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+	seen_type = *type;
+	for (int i = 0; i < *n; i++)
+		((double *)inout)[i] += ((double *)in)[i];
+}
+
+/* These are predefined, but have no numbers of their own as MPI_REAL8 has. */
+static void fortran_by_precision(void)
+{
+	int size, n = 1, sum = 0;
+	double x = 1, y = 0;
+	MPI_Datatype real, integer;
+	MPI_Op op;
+
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	MPI_Type_create_f90_real(15, MPI_UNDEFINED, &real);
+	MPI_Type_create_f90_integer(9, &integer);
+	MPI_Op_create(seeing_call, 0, &op);
+	EXPECT_INT(MPI_Allreduce(&x, &y, 1, real, MPI_SUM, MPI_COMM_WORLD), MPI_SUCCESS);
+	EXPECT(y == size);
+	EXPECT_INT(MPI_Allreduce(&n, &sum, 1, integer, MPI_SUM, MPI_COMM_WORLD), MPI_SUCCESS);
+	EXPECT_INT(sum, size);
+	seen_type = real;
+	EXPECT_INT(MPI_Allreduce(&x, &y, 1, real, op, MPI_COMM_WORLD), MPI_SUCCESS);
+	EXPECT(y == size);
+	EXPECT(seen_type == real);
+	MPI_Op_free(&op);
+	case_end("elements of a type made by Fortran's precision are reduced");
+}
+
 static void refused(void)
 {
 	static const struct {
@@ -489,6 +522,7 @@ int main(int argc, char **argv)
 	ways[3] = (struct way){ map_type, then_large_op, sizeof(struct map) };
 	c_types();
 	fortran_types();
+	fortran_by_precision();
 	refused();
 	places();
 	everywhere(reduce, 4, 1, "MPI_Reduce gives the root what all reduce to, in the order of ranks");
