@@ -401,8 +401,8 @@ int wf_await(struct weft_req **reqs, int n, int min, weft_time until)
 
 	if (wf_likely(!wf_hosts))
 		return await(reqs, n, min, until, false);
-	if (count_over(reqs, n) >= min)
-		return 0;               /* a look takes a system call there */
+	if (min && count_over(reqs, n) >= min)
+		return 0;               /* a look takes a system call there. Who waits for none wants just that */
 	wf_shield();                    /* once for all looks at the rails */
 	r = await(reqs, n, min, until, true);
 	wf_unshield();

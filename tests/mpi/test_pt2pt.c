@@ -301,6 +301,34 @@ static void several(void)
 	case_end("any, some and all of several requests");
 }
 
+/* Nothing else is called meanwhile. */
+static void polled(void)
+{
+	enum { N = 40 };
+	double until = MPI_Wtime() + 10;
+	MPI_Request request;
+	int v, n, which, flag;
+
+	for (int i = 0; i < N; i++) {
+		v = -1;
+		MPI_Irecv(&v, 1, MPI_INT, other, 1, MPI_COMM_WORLD, &request);
+		MPI_Barrier(MPI_COMM_WORLD);
+		MPI_Send(&rank, 1, MPI_INT, other, 1, MPI_COMM_WORLD);
+		for (flag = 0; !flag && MPI_Wtime() < until;) {
+			if (i % 2) {
+				MPI_Testany(1, &request, &which, &flag, MPI_STATUS_IGNORE);
+			} else {
+				MPI_Testsome(1, &request, &n, &which, MPI_STATUSES_IGNORE);
+				flag = n == 1;
+			}
+		}
+		EXPECT(flag);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		EXPECT_INT(v, other);
+	}
+	case_end("who only tests any or some of its requests sees them end");
+}
+
 static void free_early(void)
 {
 	MPI_Request request;
@@ -577,6 +605,7 @@ int main(int argc, char **argv)
 	probes();
 	cancels();
 	several();
+	polled();
 	free_early();
 	used_again();
 	both_ways();
