@@ -173,6 +173,17 @@ static int some_over(int count, MPI_Request requests[], weft_time until, int *re
 	return over;
 }
 
+/* The same of all that have ended: one that is over at each call must not keep the others from being seen, ever. */
+static int every_over(int count, MPI_Request requests[], weft_time until, int *ret_active)
+{
+	int over = count_over(count, requests, ret_active), err;
+
+	if (!over || over == *ret_active)
+		return over ? over : some_over(count, requests, until, ret_active);
+	err = progress(count, requests, WEFT_NOW);
+	return err ? -err : count_over(count, requests, ret_active);
+}
+
 /* Any */
 
 static int any(const char *function, int count, MPI_Request requests[], weft_time until, int *ret_index, int *ret_flag, MPI_Status *status)
@@ -263,7 +274,7 @@ static int some(const char *function, int count, MPI_Request requests[], weft_ti
 
 	if (err)
 		return err;
-	over = some_over(count, requests, until, &active);
+	over = every_over(count, requests, until, &active);
 	if (over < 0)
 		return wm_error(NULL, function, -over, "%s", weft_last_error());
 	*ret_count = active ? over : MPI_UNDEFINED;

@@ -329,6 +329,31 @@ static void polled(void)
 	case_end("who only tests any or some of its requests sees them end");
 }
 
+/* MPI demands that of these two, however many others are over at each call. */
+static void some_see_all(void)
+{
+	double until = MPI_Wtime() + 10;
+	MPI_Request requests[2];
+	int which[2], v[2] = { -1, -1 }, count, seen;
+
+	for (int test = 0; test < 2; test++) {
+		MPI_Irecv(&v[test], 1, MPI_INT, other, 1, MPI_COMM_WORLD, &requests[0]);
+		MPI_Barrier(MPI_COMM_WORLD);
+		MPI_Send(&rank, 1, MPI_INT, other, 1, MPI_COMM_WORLD);
+		for (seen = 0; !seen && MPI_Wtime() < until;) {
+			MPI_Isend(NULL, 0, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &requests[1]);
+			(test ? MPI_Testsome : MPI_Waitsome)(2, requests, &count, which, MPI_STATUSES_IGNORE);
+			for (int k = 0; k < count; k++)
+				seen |= which[k] == 0;
+			MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+		}
+		EXPECT(seen);
+		MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+		EXPECT_INT(v[test], other);
+	}
+	case_end("a receive is seen to end beside requests that are over at every call");
+}
+
 static void free_early(void)
 {
 	MPI_Request request;
@@ -606,6 +631,7 @@ int main(int argc, char **argv)
 	cancels();
 	several();
 	polled();
+	some_see_all();
 	free_early();
 	used_again();
 	both_ways();
