@@ -1,9 +1,11 @@
 /* buffered.c - buffered sends: the message is copied into memory that the user attached, and leaves from there.
  *
- *   |  piece  |  piece  | free            |  piece  |        pieces in order of their place, each with weft's request
+ *   |  piece  |  piece  | free            |  piece  |        pieces in order of their place, each with its request
  *
  * What weft can take over at once (WEFT_COPY) needs no piece. A piece is free when its send is over, which the next
- * buffered send, and whoever detaches the memory, finds out. One store, the process's: buffers of a communicator are not there yet.
+ * buffered send, and whoever detaches the memory, finds out. Until then its request keeps the communicator, which the
+ * program may free at once: ports that close take back what nobody receives within a while. One store, the process's:
+ * buffers of a communicator are not there yet.
  */
 #include "request.h"
 
@@ -12,7 +14,7 @@
 
 struct piece {
 	struct piece *next;
-	struct weft_req *req;
+	struct MPI_ABI_Request *r;
 	size_t len;                     /* with this head, a multiple of the alignment */
 	_Alignas(16) char data[];
 };
@@ -28,15 +30,30 @@ struct store {
 
 static struct store process = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* Lets go of pieces whose sends are over. */
-static void reap_locked(struct store *s, weft_time until)
+/* Lets go of pieces whose sends are over. Their requests are put before @dead, for requests_drop. */
+static void reap_locked(struct store *s, weft_time until, struct MPI_ABI_Request **dead)
 {
 	for (struct piece **p = &s->first; *p;) {
-		weft_req_wait(&(*p)->req, until, NULL);
-		if ((*p)->req)
+		struct MPI_ABI_Request *r = (*p)->r;
+
+		if (wm_request_over(r, until) != 1) {
 			p = &(*p)->next;
-		else
-			*p = (*p)->next;
+			continue;
+		}
+		*p = (*p)->next;
+		r->next = *dead;
+		*dead = r;
+	}
+}
+
+/* Without the lock: with one of them a communicator may end. */
+static void requests_drop(struct MPI_ABI_Request *dead)
+{
+	struct MPI_ABI_Request *r;
+
+	while ((r = dead)) {
+		dead = r->next;
+		wm_request_drop(r);
 	}
 }
 
@@ -58,8 +75,9 @@ static struct piece **room_locked(struct store *s, size_t len, char **ret_at)
 	}
 }
 
-static int send_locked(struct store *s, struct weft_port *port, struct weft_op *op, const void *buf, MPI_Count count,
-		       struct MPI_ABI_Datatype *type)
+/* @request has the communicator; if this succeeds it is the piece's, or one of @dead. */
+static int send_locked(struct store *s, struct MPI_ABI_Request *request, struct weft_op *op, const void *buf, MPI_Count count,
+		       struct MPI_ABI_Datatype *type, struct MPI_ABI_Request **dead)
 {
 	MPI_Count bytes = count * type->size;
 	size_t len = (sizeof(struct piece) + (size_t)bytes + 15) & ~(size_t)15;
@@ -71,24 +89,27 @@ static int send_locked(struct store *s, struct weft_port *port, struct weft_op *
 		weft_fail(-ENOBUFS, "no buffer is attached");
 		return MPI_ERR_BUFFER;
 	}
-	reap_locked(s, WEFT_NOW);
+	reap_locked(s, WEFT_NOW, dead);
 	link = room_locked(s, len, &at);
 	if (!link) {
 		weft_fail(-ENOBUFS, "the attached buffer of %lld bytes has no room for %lld", (long long)s->size, (long long)bytes);
 		return MPI_ERR_BUFFER;
 	}
 	p = (struct piece *)(void *)at;
-	p->req = NULL;
+	p->r = request;
 	p->len = len;
 	wm_type_pack(p->data, buf, count, type, 0, bytes);
 	op->flags = 0;
 	op->layout = NULL;
 	op->data = p->data;
 	op->len = (size_t)bytes;
-	r = weft_send_post(port, op, &p->req);
+	r = weft_send_post(request->comm->talk, op, &request->req);
 	if (r == 0) {
 		p->next = *link;
 		*link = p;
+	} else if (r > 0) {
+		request->next = *dead;
+		*dead = request;
 	}
 	return wm_class(r);
 }
@@ -96,18 +117,28 @@ static int send_locked(struct store *s, struct weft_port *port, struct weft_op *
 int wm_bsend(struct MPI_ABI_Comm *comm, const void *buf, MPI_Count count, struct MPI_ABI_Datatype *type, int dest, int tag)
 {
 	struct weft_op op = { .size = sizeof(op), .flags = WEFT_COPY, .peer = weft_at((uint32_t)dest), .tag = (uint64_t)tag };
+	struct MPI_ABI_Request *dead = NULL, *request;
+	struct weft_req *req = NULL;
 	struct wm_layout room;
 	int r;
 
 	wm_place(&op, &room, buf, count, type);
 	if (process.given) {
-		r = weft_send_post(comm->talk, &op, NULL);
+		r = weft_send_post(comm->talk, &op, &req);
+		if (r == 0)
+			wm_send_leave(comm, req);
 		if (r >= 0 || (r != -EAGAIN && r != -ENOBUFS))
 			return wm_class(r);
 	}
+	request = wm_request_new(WM_SEND, comm);
+	if (!request)
+		return MPI_ERR_NO_MEM;
 	pthread_mutex_lock(&process.lock);
-	r = send_locked(&process, comm->talk, &op, buf, count, type);
+	r = send_locked(&process, request, &op, buf, count, type, &dead);
 	pthread_mutex_unlock(&process.lock);
+	if (r)
+		wm_request_drop(request);
+	requests_drop(dead);
 	return r;
 }
 
@@ -136,16 +167,19 @@ MPI_DONE(Buffer_attach_c);
 /* Waits until everything has left. */
 static int detach(const char *function, void *buffer_addr, const void *size, MPI_Count *ret_size)
 {
+	struct MPI_ABI_Request *dead = NULL;
+
 	*ret_size = 0;
 	if (!buffer_addr || !size)
 		return wm_error(NULL, function, MPI_ERR_ARG, "no place for the address, or for the size");
 	pthread_mutex_lock(&process.lock);
-	reap_locked(&process, WEFT_FOREVER);
+	reap_locked(&process, WEFT_FOREVER, &dead);
 	*(void **)buffer_addr = process.given;
 	if (process.given)
 		*ret_size = process.size;
 	process.given = NULL;
 	pthread_mutex_unlock(&process.lock);
+	requests_drop(dead);
 	return MPI_SUCCESS;
 }
 
@@ -173,9 +207,12 @@ MPI_DONE(Buffer_detach);
 
 int PMPI_Buffer_flush(void)
 {
+	struct MPI_ABI_Request *dead = NULL;
+
 	pthread_mutex_lock(&process.lock);
-	reap_locked(&process, WEFT_FOREVER);
+	reap_locked(&process, WEFT_FOREVER, &dead);
 	pthread_mutex_unlock(&process.lock);
+	requests_drop(dead);
 	return MPI_SUCCESS;
 }
 MPI_DONE(Buffer_flush);

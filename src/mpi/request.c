@@ -2,7 +2,7 @@
  *
  * Every message of an immediate call takes one, so each thread keeps a few of its own. One that is freed while weft still
  * works for it becomes an orphan: it keeps the layout, the type and the communicator until weft is done, which whoever frees
- * the next one, or MPI_Finalize, sees to.
+ * the next ones, or MPI_Finalize, sees to. So does a buffered send of which weft has the bytes and no receiver yet.
  */
 #include "request.h"
 
@@ -11,6 +11,7 @@
 
 #define SPARES 64                       /* of a thread; more go to the pool of all (object.c) */
 #define ORPHANS_WAIT (10 * WEFT_S)
+#define ORPHANS_LOOK 4                  /* looked at with each new one, in turn: there may be thousands that take long */
 
 struct MPI_ABI_Request wm_sent = {
 	.obj = { .kind = WM_REQUEST, .refs = 1 },
@@ -193,35 +194,73 @@ void wm_request_release(MPI_Request *request)
 
 static struct {
 	pthread_mutex_t lock;
-	struct MPI_ABI_Request *first;
-} orphans = { .lock = PTHREAD_MUTEX_INITIALIZER };
+	struct MPI_ABI_Request *first, **last;
+	size_t count;
+} orphans = { .lock = PTHREAD_MUTEX_INITIALIZER, .last = &orphans.first };
 
-/* Lets go of those that are over. The list is taken out while that goes on: free functions are the user's. */
-static void orphans_look(weft_time until)
+static void orphan_add(struct MPI_ABI_Request *r)
 {
-	struct MPI_ABI_Request *all, *r;
+	r->next = NULL;
+	pthread_mutex_lock(&orphans.lock);
+	*orphans.last = r;
+	orphans.last = &r->next;
+	orphans.count++;
+	pthread_mutex_unlock(&orphans.lock);
+}
+
+/* The one that was not looked at for longest; NULL: none. */
+static struct MPI_ABI_Request *orphan_take(void)
+{
+	struct MPI_ABI_Request *r;
 
 	pthread_mutex_lock(&orphans.lock);
-	all = orphans.first;
-	orphans.first = NULL;
+	r = orphans.first;
+	if (r) {
+		orphans.first = r->next;
+		orphans.count--;
+	}
+	if (!orphans.first)
+		orphans.last = &orphans.first;
 	pthread_mutex_unlock(&orphans.lock);
-	while ((r = all)) {
-		all = r->next;
+	return r;
+}
+
+/* Lets go of those that are over, of so many. Each is nobody's meanwhile: free functions are the user's. */
+static void orphans_look(size_t most, weft_time until)
+{
+	struct MPI_ABI_Request *r;
+
+	for (; most && (r = orphan_take()); most--) {
 		if (wm_request_over(r, until) == 1) {
 			r->persistent = false;
 			wm_request_release(&r);
-			continue;
+		} else {
+			orphan_add(r);
 		}
-		pthread_mutex_lock(&orphans.lock);
-		r->next = orphans.first;
-		orphans.first = r;
-		pthread_mutex_unlock(&orphans.lock);
 	}
 }
 
 void wm_orphans_end(void)
 {
-	orphans_look(weft_in(ORPHANS_WAIT));
+	size_t all;
+
+	pthread_mutex_lock(&orphans.lock);
+	all = orphans.count;
+	pthread_mutex_unlock(&orphans.lock);
+	orphans_look(all, weft_in(ORPHANS_WAIT));
+}
+
+void wm_send_leave(struct MPI_ABI_Comm *comm, struct weft_req *req)
+{
+	struct MPI_ABI_Request *r = wm_request_new(WM_SEND, comm);
+
+	if (!r) {
+		weft_req_free(req);
+		return;
+	}
+	r->req = req;
+	orphan_add(r);
+	orphans_look(ORPHANS_LOOK, WEFT_NOW);
 }
 
 int PMPI_Request_free(MPI_Request *request)
@@ -239,11 +278,8 @@ int PMPI_Request_free(MPI_Request *request)
 		wm_request_drop(r);
 		return MPI_SUCCESS;
 	}
-	pthread_mutex_lock(&orphans.lock);
-	r->next = orphans.first;
-	orphans.first = r;
-	pthread_mutex_unlock(&orphans.lock);
-	orphans_look(WEFT_NOW);
+	orphan_add(r);
+	orphans_look(ORPHANS_LOOK, WEFT_NOW);
 	return MPI_SUCCESS;
 }
 MPI_DONE(Request_free);

@@ -201,6 +201,7 @@ static inline void wm_want(struct weft_op *op, int source, int tag)
 /* A buffered send: MPI_SUCCESS, or an error class. */
 int wm_bsend(struct MPI_ABI_Comm *comm, const void *buf, MPI_Count count, struct MPI_ABI_Datatype *type, int dest, int tag);
 
-void wm_orphans_end(void);              /* at the end: waits for them, for a while */
+void wm_send_leave(struct MPI_ABI_Comm *comm, struct weft_req *req WEFT_TAKES);  /* nobody waits for it; @comm stays until it is over */
+void wm_orphans_end(void);              /* at the end: waits for those that nobody waits for, for a while */
 
 #endif

@@ -374,6 +374,48 @@ static void free_early(void)
 	case_end("a request freed while active ends by itself");
 }
 
+/* A communicator is freed with messages under way, and they come. On one host the last of many short ones leave from
+ * the attached memory; between hosts weft has copies. */
+static void free_with_sends(void)
+{
+	static const struct {
+		int count, size;
+	} ways[] = { { 1, 100 }, { 1, MOST }, { 1000, 100 } };
+	double until = MPI_Wtime() + 30;
+	MPI_Request request;
+	MPI_Comm copy;
+	int flag = 0;
+
+	for (int i = 0; i < 3; i++) {
+		MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+		if (rank == 0) {
+			fill(out, (size_t)ways[i].size, i);
+			for (int k = 0; k < ways[i].count; k++)
+				EXPECT_INT(MPI_Bsend(out, ways[i].size, MPI_BYTE, other, 1, copy), MPI_SUCCESS);
+			MPI_Comm_free(&copy);
+			MPI_Send(NULL, 0, MPI_BYTE, other, 2, MPI_COMM_WORLD);
+			continue;
+		}
+		MPI_Recv(NULL, 0, MPI_BYTE, other, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		for (int k = 0; k < ways[i].count; k++) {
+			memset(in, 0, (size_t)ways[i].size);
+			MPI_Irecv(in, ways[i].size, MPI_BYTE, other, 1, copy, &request);
+			do
+				MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+			while (!flag && MPI_Wtime() < until);
+			if (!flag) {
+				MPI_Cancel(&request);
+				MPI_Wait(&request, MPI_STATUS_IGNORE);
+			}
+			EXPECT(flag && holds(in, (size_t)ways[i].size, i));
+			if (!flag)
+				break;
+		}
+		MPI_Comm_free(&copy);
+	}
+	case_end("buffered messages outlive the communicator's handle");
+}
+
 /* Requests are used again and again: nothing of an earlier one's life shows in a later one's, in whatever order they ended. */
 static void used_again(void)
 {
@@ -633,6 +675,7 @@ int main(int argc, char **argv)
 	polled();
 	some_see_all();
 	free_early();
+	free_with_sends();
 	used_again();
 	both_ways();
 	nonsense();
