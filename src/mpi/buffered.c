@@ -16,33 +16,74 @@ struct piece {
 	struct piece *next;
 	struct MPI_ABI_Request *r;
 	size_t len;                     /* with this head, a multiple of the alignment */
+	uint64_t number;                /* as they came */
+	bool waited;                    /* somebody waits for it, without the lock: nobody else looks at its request */
 	_Alignas(16) char data[];
 };
 
 struct store {
 	pthread_mutex_t lock;
+	pthread_cond_t left;            /* who waited for a piece is through */
 	void *given;                    /* what was attached; NULL: nothing */
 	MPI_Count size;
 	char *at;                       /* aligned */
 	size_t len;
 	struct piece *first;
+	uint64_t count;                 /* pieces there ever were */
 };
 
-static struct store process = { .lock = PTHREAD_MUTEX_INITIALIZER };
+static struct store process = { .lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER };
 
-/* Lets go of pieces whose sends are over. Their requests are put before @dead, for requests_drop. */
-static void reap_locked(struct store *s, weft_time until, struct MPI_ABI_Request **dead)
+/* Its memory is free. Its request is put before @dead, for requests_drop. */
+static void unlink_locked(struct piece **link, struct MPI_ABI_Request **dead)
+{
+	struct MPI_ABI_Request *r = (*link)->r;
+
+	*link = (*link)->next;
+	r->next = *dead;
+	*dead = r;
+}
+
+/* Lets go of pieces whose sends are over. */
+static void reap_locked(struct store *s, struct MPI_ABI_Request **dead)
 {
 	for (struct piece **p = &s->first; *p;) {
-		struct MPI_ABI_Request *r = (*p)->r;
-
-		if (wm_request_over(r, until) != 1) {
+		if (!(*p)->waited && wm_request_over((*p)->r, WEFT_NOW) == 1)
+			unlink_locked(p, dead);
+		else
 			p = &(*p)->next;
+	}
+}
+
+/* Waits for the pieces numbered below @upto, without the lock: a buffered send waits for no other, also not for one that somebody waits for.
+ * 0, or weft's answer if they cannot be waited for. */
+static int drain_locked(struct store *s, uint64_t upto, struct MPI_ABI_Request **dead)
+{
+	struct piece **link, *p;
+	bool others;
+	int r;
+
+	for (;;) {
+		others = false;
+		for (p = s->first; p && (p->waited || p->number >= upto); p = p->next)
+			others |= p->waited && p->number < upto;
+		if (!p && !others)
+			return 0;
+		if (!p) {
+			pthread_cond_wait(&s->left, &s->lock);
 			continue;
 		}
-		*p = (*p)->next;
-		r->next = *dead;
-		*dead = r;
+		p->waited = true;
+		pthread_mutex_unlock(&s->lock);
+		r = wm_request_over(p->r, WEFT_FOREVER);
+		pthread_mutex_lock(&s->lock);
+		p->waited = false;
+		pthread_cond_broadcast(&s->left);
+		if (r < 0)
+			return r;
+		for (link = &s->first; *link != p; link = &(*link)->next)
+			continue;
+		unlink_locked(link, dead);
 	}
 }
 
@@ -89,7 +130,7 @@ static int send_locked(struct store *s, struct MPI_ABI_Request *request, struct 
 		weft_fail(-ENOBUFS, "no buffer is attached");
 		return MPI_ERR_BUFFER;
 	}
-	reap_locked(s, WEFT_NOW, dead);
+	reap_locked(s, dead);
 	link = room_locked(s, len, &at);
 	if (!link) {
 		weft_fail(-ENOBUFS, "the attached buffer of %lld bytes has no room for %lld", (long long)s->size, (long long)bytes);
@@ -98,6 +139,8 @@ static int send_locked(struct store *s, struct MPI_ABI_Request *request, struct 
 	p = (struct piece *)(void *)at;
 	p->r = request;
 	p->len = len;
+	p->number = s->count++;
+	p->waited = false;
 	wm_type_pack(p->data, buf, count, type, 0, bytes);
 	op->flags = 0;
 	op->layout = NULL;
@@ -168,19 +211,22 @@ MPI_DONE(Buffer_attach_c);
 static int detach(const char *function, void *buffer_addr, const void *size, MPI_Count *ret_size)
 {
 	struct MPI_ABI_Request *dead = NULL;
+	int r;
 
 	*ret_size = 0;
 	if (!buffer_addr || !size)
 		return wm_error(NULL, function, MPI_ERR_ARG, "no place for the address, or for the size");
 	pthread_mutex_lock(&process.lock);
-	reap_locked(&process, WEFT_FOREVER, &dead);
-	*(void **)buffer_addr = process.given;
-	if (process.given)
-		*ret_size = process.size;
-	process.given = NULL;
+	r = drain_locked(&process, UINT64_MAX, &dead);
+	if (r == 0) {
+		*(void **)buffer_addr = process.given;
+		if (process.given)
+			*ret_size = process.size;
+		process.given = NULL;
+	}
 	pthread_mutex_unlock(&process.lock);
 	requests_drop(dead);
-	return MPI_SUCCESS;
+	return r < 0 ? wm_weft_error(NULL, function, r) : MPI_SUCCESS;
 }
 
 int PMPI_Buffer_detach_c(void *buffer_addr, MPI_Count *size)
@@ -208,11 +254,12 @@ MPI_DONE(Buffer_detach);
 int PMPI_Buffer_flush(void)
 {
 	struct MPI_ABI_Request *dead = NULL;
+	int r;
 
 	pthread_mutex_lock(&process.lock);
-	reap_locked(&process, WEFT_FOREVER, &dead);
+	r = drain_locked(&process, process.count, &dead);
 	pthread_mutex_unlock(&process.lock);
 	requests_drop(dead);
-	return MPI_SUCCESS;
+	return r < 0 ? wm_weft_error(NULL, __func__, r) : MPI_SUCCESS;
 }
 MPI_DONE(Buffer_flush);

@@ -416,6 +416,53 @@ static void free_with_sends(void)
 	case_end("buffered messages outlive the communicator's handle");
 }
 
+static void *flush_it(void *unused)
+{
+	MPI_Buffer_flush();
+	return unused;
+}
+
+/* The other one takes what was sent last first: so that must leave while what was sent before is waited for. There is more than weft makes
+ * copies of. */
+static void flush_beside(void)
+{
+	enum { N = 80, ROOM = (N + 1) * (MOST + MPI_BSEND_OVERHEAD) };
+	double until = MPI_Wtime() + 10;
+	int flag = 0, size, last = -1;
+	void *back, *big = NULL;
+	MPI_Request request;
+	pthread_t t;
+
+	if (rank == 0) {
+		MPI_Buffer_detach(&back, &size);
+		big = malloc(ROOM);
+		MPI_Buffer_attach(big, ROOM);
+		for (int i = 0; i < N; i++)
+			MPI_Bsend(out, MOST, MPI_BYTE, other, 1, MPI_COMM_WORLD);
+		pthread_create(&t, NULL, flush_it, NULL);
+		usleep(100000);
+		MPI_Bsend(out, MOST, MPI_BYTE, other, 2, MPI_COMM_WORLD);
+		MPI_Bsend(&rank, 1, MPI_INT, other, 3, MPI_COMM_WORLD);
+		pthread_join(t, NULL);
+		MPI_Buffer_detach(&back, &size);
+		EXPECT(back == big);
+		free(big);
+		MPI_Buffer_attach(store, 3 * MOST);
+	} else {
+		MPI_Irecv(&last, 1, MPI_INT, other, 3, MPI_COMM_WORLD, &request);
+		do
+			MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+		while (!flag && MPI_Wtime() < until);
+		EXPECT(flag);
+		for (int i = 0; i < N; i++)
+			MPI_Recv(in, MOST, MPI_BYTE, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Recv(in, MOST, MPI_BYTE, other, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		EXPECT_INT(last, other);
+	}
+	case_end("a buffered send does not wait for those before it, also while another thread does");
+}
+
 /* Requests are used again and again: nothing of an earlier one's life shows in a later one's, in whatever order they ended. */
 static void used_again(void)
 {
@@ -676,6 +723,7 @@ int main(int argc, char **argv)
 	some_see_all();
 	free_early();
 	free_with_sends();
+	flush_beside();
 	used_again();
 	both_ways();
 	nonsense();
