@@ -5,7 +5,7 @@
  * What weft can take over at once (WEFT_COPY) needs no piece. A piece is free when its send is over, which the next
  * buffered send, and whoever detaches the memory, finds out. Until then its request keeps the communicator, which the
  * program may free at once: ports that close take back what nobody receives within a while. One store, the process's:
- * buffers of a communicator are not there yet.
+ * buffers of a communicator are not there yet. Where MPI_BUFFER_AUTOMATIC is attached each piece has memory of its own.
  */
 #include "request.h"
 
@@ -32,16 +32,23 @@ struct store {
 	uint64_t count;                 /* pieces there ever were */
 };
 
+static bool automatic(const struct store *s)
+{
+	return s->given == MPI_BUFFER_AUTOMATIC;
+}
+
 static struct store process = { .lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER };
 
 /* Its memory is free. Its request is put before @dead, for requests_drop. */
-static void unlink_locked(struct piece **link, struct MPI_ABI_Request **dead)
+static void unlink_locked(struct store *s, struct piece **link, struct MPI_ABI_Request **dead)
 {
-	struct MPI_ABI_Request *r = (*link)->r;
+	struct piece *p = *link;
 
-	*link = (*link)->next;
-	r->next = *dead;
-	*dead = r;
+	*link = p->next;
+	p->r->next = *dead;
+	*dead = p->r;
+	if (automatic(s))
+		free(p);
 }
 
 /* Lets go of pieces whose sends are over. */
@@ -49,7 +56,7 @@ static void reap_locked(struct store *s, struct MPI_ABI_Request **dead)
 {
 	for (struct piece **p = &s->first; *p;) {
 		if (!(*p)->waited && wm_request_over((*p)->r, WEFT_NOW) == 1)
-			unlink_locked(p, dead);
+			unlink_locked(s, p, dead);
 		else
 			p = &(*p)->next;
 	}
@@ -83,7 +90,7 @@ static int drain_locked(struct store *s, uint64_t upto, struct MPI_ABI_Request *
 			return r;
 		for (link = &s->first; *link != p; link = &(*link)->next)
 			continue;
-		unlink_locked(link, dead);
+		unlink_locked(s, link, dead);
 	}
 }
 
@@ -103,6 +110,10 @@ static struct piece **room_locked(struct store *s, size_t len, char **ret_at)
 {
 	char *at = s->at;
 
+	if (automatic(s)) {
+		*ret_at = malloc(len);
+		return *ret_at ? &s->first : NULL;
+	}
 	for (struct piece **p = &s->first;; p = &(*p)->next) {
 		char *end = *p ? (char *)*p : s->at + s->len;
 
@@ -150,10 +161,14 @@ static int send_locked(struct store *s, struct MPI_ABI_Request *request, struct 
 	if (r == 0) {
 		p->next = *link;
 		*link = p;
-	} else if (r > 0) {
+		return MPI_SUCCESS;
+	}
+	if (r > 0) {
 		request->next = *dead;
 		*dead = request;
 	}
+	if (automatic(s))
+		free(p);
 	return wm_class(r);
 }
 
@@ -189,6 +204,8 @@ int PMPI_Buffer_attach_c(void *buffer, MPI_Count size)
 {
 	int err = MPI_SUCCESS;
 
+	if (buffer == MPI_BUFFER_AUTOMATIC)
+		size = 0;               /* says nothing */
 	if (size < 0 || (!buffer && size))
 		return wm_error(NULL, __func__, size < 0 ? MPI_ERR_ARG : MPI_ERR_BUFFER, "%lld bytes", (long long)size);
 	pthread_mutex_lock(&process.lock);

@@ -463,6 +463,38 @@ static void flush_beside(void)
 	case_end("a buffered send does not wait for those before it, also while another thread does");
 }
 
+/* More than a mailbox takes that nobody looks into. */
+static void automatic(void)
+{
+	enum { N = 1000, LEN = 1000 };
+	int size = -1;
+	MPI_Comm copy;
+	void *back;
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+	if (rank == 0) {
+		MPI_Buffer_detach(&back, &size);
+		EXPECT_INT(MPI_Buffer_attach(MPI_BUFFER_AUTOMATIC, MOST), MPI_SUCCESS);
+		EXPECT_INT(MPI_Buffer_attach(store, MOST), MPI_ERR_BUFFER);
+		for (int i = 0; i < N; i++) {
+			fill(out, LEN, i);
+			EXPECT_INT(MPI_Bsend(out, LEN, MPI_BYTE, other, 1, copy), MPI_SUCCESS);
+		}
+		MPI_Barrier(MPI_COMM_WORLD);
+		EXPECT_INT(MPI_Buffer_detach(&back, &size), MPI_SUCCESS);
+		EXPECT(back == MPI_BUFFER_AUTOMATIC);
+		MPI_Buffer_attach(store, 3 * MOST);
+	} else {
+		MPI_Barrier(MPI_COMM_WORLD);
+		for (int i = 0; i < N; i++) {
+			MPI_Recv(in, LEN, MPI_BYTE, other, 1, copy, MPI_STATUS_IGNORE);
+			EXPECT(holds(in, LEN, i));
+		}
+	}
+	MPI_Comm_free(&copy);
+	case_end("buffered sends go without a buffer where MPI is to see to it");
+}
+
 /* Requests are used again and again: nothing of an earlier one's life shows in a later one's, in whatever order they ended. */
 static void used_again(void)
 {
@@ -724,6 +756,7 @@ int main(int argc, char **argv)
 	free_early();
 	free_with_sends();
 	flush_beside();
+	automatic();
 	used_again();
 	both_ways();
 	nonsense();
