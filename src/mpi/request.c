@@ -174,20 +174,22 @@ int wm_request_ending(struct MPI_ABI_Request *r, MPI_Status *status)
 	return r->with ? wm_class(r->with->done.err) : MPI_SUCCESS;
 }
 
-void wm_request_release(MPI_Request *request)
+int wm_request_release(MPI_Request *request)
 {
 	struct MPI_ABI_Request *r = *request;
+	int err = MPI_SUCCESS;
 
 	if (r->persistent) {
 		r->active = false;
-		return;
+		return MPI_SUCCESS;
 	}
 	*request = MPI_REQUEST_NULL;
 	if (r == &wm_sent)
-		return;
+		return MPI_SUCCESS;
 	if (r->what == WM_USER && r->user.free)
-		r->user.free(r->user.state);
+		err = r->user.free(r->user.state);
 	wm_request_drop(r);
+	return err;
 }
 
 /* Freed early */
@@ -225,7 +227,7 @@ static struct MPI_ABI_Request *orphan_take(void)
 	return r;
 }
 
-/* Lets go of those that are over, of so many. Each is nobody's meanwhile: free functions are the user's. */
+/* Lets go of those that are over, of so many. */
 static void orphans_look(size_t most, weft_time until)
 {
 	struct MPI_ABI_Request *r;
@@ -263,6 +265,29 @@ void wm_send_leave(struct MPI_ABI_Comm *comm, struct weft_req *req)
 	orphans_look(ORPHANS_LOOK, WEFT_NOW);
 }
 
+static pthread_mutex_t users = PTHREAD_MUTEX_INITIALIZER;       /* which of the two came second */
+
+/* A generalized one that was freed and has ended. */
+static int user_let_go(const char *function, struct MPI_ABI_Request *r)
+{
+	int err;
+
+	wm_request_over(r, WEFT_FOREVER);       /* it is, or another thread is about to say so */
+	err = wm_request_release(&r);
+	return err ? wm_error(NULL, function, err, "the free function of a request answered %d", err) : MPI_SUCCESS;
+}
+
+static int user_free(const char *function, struct MPI_ABI_Request *r)
+{
+	bool ended;
+
+	pthread_mutex_lock(&users);
+	ended = r->user.ended;
+	r->user.freed = true;
+	pthread_mutex_unlock(&users);
+	return ended ? user_let_go(function, r) : MPI_SUCCESS;
+}
+
 int PMPI_Request_free(MPI_Request *request)
 {
 	struct MPI_ABI_Request *r = request ? wm_request(*request) : NULL;
@@ -278,6 +303,8 @@ int PMPI_Request_free(MPI_Request *request)
 		wm_request_drop(r);
 		return MPI_SUCCESS;
 	}
+	if (r->what == WM_USER)
+		return user_free(__func__, r);
 	orphan_add(r);
 	orphans_look(ORPHANS_LOOK, WEFT_NOW);
 	return MPI_SUCCESS;
@@ -365,10 +392,15 @@ MPI_DONE(Grequest_start);
 int PMPI_Grequest_complete(MPI_Request request)
 {
 	struct MPI_ABI_Request *r = wm_request(request);
+	bool freed;
 
 	if (!r || r->what != WM_USER || !r->req)
 		return wm_error(NULL, __func__, MPI_ERR_REQUEST, "not a generalized request that is under way");
-	weft_req_complete(r->req, NULL);
-	return MPI_SUCCESS;
+	pthread_mutex_lock(&users);
+	freed = r->user.freed;
+	r->user.ended = true;
+	pthread_mutex_unlock(&users);
+	weft_req_complete(r->req, NULL);        /* unless it was freed it may be gone now */
+	return freed ? user_let_go(__func__, r) : MPI_SUCCESS;
 }
 MPI_DONE(Grequest_complete);

@@ -21,6 +21,7 @@ struct wm_user {                        /* of a generalized request */
 	MPI_Grequest_free_function *free;
 	MPI_Grequest_cancel_function *cancel;
 	void *state;
+	bool ended, freed;              /* by MPI_Grequest_complete, by MPI_Request_free: whoever is second lets it go; under request.c's users */
 };
 
 struct MPI_ABI_Request {
@@ -111,8 +112,8 @@ static inline struct MPI_ABI_Request *wm_request(MPI_Request request)   /* NULL:
 int wm_request_over(struct MPI_ABI_Request *r, weft_time until);
 /* How it ended: MPI_SUCCESS or an error class, and the status. For a generalized one its query function says. */
 int wm_request_ending(struct MPI_ABI_Request *r, MPI_Status *status);
-/* After that: freed, or, if persistent, inactive. */
-void wm_request_release(MPI_Request *request);
+/* After that: freed, or, if persistent, inactive. What the free function of a generalized one answered. */
+int wm_request_release(MPI_Request *request);
 /* The handle of a call: 1 active, 0 null or inactive, -1 no request. */
 static inline int wm_request_active(MPI_Request request)
 {

@@ -16,11 +16,13 @@ static int none(const char *function)
 static int end_one(const char *function, MPI_Request *request, MPI_Status *status)
 {
 	struct MPI_ABI_Request *r = *request;
-	int err = wm_request_ending(r, status);
+	int err = wm_request_ending(r, status), freed;
 
 	if (WM_UNLIKELY(err))
 		err = wm_error(r->comm, function, err, "%s", weft_strerror(r->done.err));
-	wm_request_release(request);
+	freed = wm_request_release(request);
+	if (WM_UNLIKELY(freed && !err))
+		err = wm_error(NULL, function, freed, "the free function of a request answered %d", freed);
 	return err;
 }
 
@@ -233,15 +235,21 @@ struct ends {
 static void end_next(struct ends *e, MPI_Request *request)
 {
 	MPI_Status *status = e->statuses ? &e->statuses[e->n] : NULL;
-	int active = wm_request_active(*request) > 0, err = MPI_SUCCESS;
+	int active = wm_request_active(*request) > 0, err = MPI_SUCCESS, freed;
+	struct MPI_ABI_Comm *comm = active ? (*request)->comm : NULL;
 
 	if (active)
 		err = wm_request_ending(*request, status);
 	else
 		wm_status_empty(status);
+	if (active && (*request)->what == WM_USER) {    /* what its free function answers counts, too */
+		freed = wm_request_release(request);
+		err = err ? err : freed;
+		active = 0;
+	}
 	if (WM_UNLIKELY(err) && !e->failed) {
 		e->failed = true;
-		e->comm = (*request)->comm;
+		e->comm = comm;
 		if (e->comm)
 			wm_object_get(&e->comm->obj);
 		for (int k = 0; k < e->n && status; k++)

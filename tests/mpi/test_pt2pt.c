@@ -662,6 +662,51 @@ static void generalized(void)
 	case_end("a generalized request ends when the program says so");
 }
 
+static int let_go_badly(void *state)
+{
+	(void)state;
+	freed++;
+	return MPI_ERR_IO;
+}
+
+/* Freed first, it goes in the call that completes it; and what its free function answers is the answer of that call. */
+static void generalized_freed(void)
+{
+	MPI_Request request, copy;
+	MPI_Status sts[2];
+	int n = 17;
+
+	freed = 0;
+	MPI_Grequest_start(query, let_go, asked, &n, &request);
+	copy = request;
+	EXPECT_INT(MPI_Request_free(&request), MPI_SUCCESS);
+	EXPECT_INT(freed, 0);
+	EXPECT_INT(MPI_Grequest_complete(copy), MPI_SUCCESS);
+	EXPECT_INT(freed, 1);
+	MPI_Grequest_start(query, let_go, asked, &n, &request);
+	MPI_Grequest_complete(request);
+	EXPECT_INT(freed, 1);
+	EXPECT_INT(MPI_Request_free(&request), MPI_SUCCESS);
+	EXPECT_INT(freed, 2);
+	MPI_Grequest_start(query, let_go_badly, asked, &n, &request);
+	MPI_Grequest_complete(request);
+	EXPECT_INT(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_IO);
+	for (int i = 0; i < 2; i++) {
+		MPI_Request both[2];
+
+		MPI_Grequest_start(query, let_go, asked, &n, &both[0]);
+		MPI_Grequest_start(query, let_go_badly, asked, &n, &both[1]);
+		MPI_Grequest_complete(both[0]);
+		MPI_Grequest_complete(both[1]);
+		EXPECT_INT(MPI_Waitall(2, both, i ? MPI_STATUSES_IGNORE : sts), MPI_ERR_IN_STATUS);
+		EXPECT(both[0] == MPI_REQUEST_NULL && both[1] == MPI_REQUEST_NULL);
+	}
+	EXPECT_INT(sts[0].MPI_ERROR, MPI_SUCCESS);
+	EXPECT_INT(sts[1].MPI_ERROR, MPI_ERR_IO);
+	EXPECT_INT(freed, 7);
+	case_end("a generalized request that was freed goes when it is completed, and its free function may fail");
+}
+
 enum { THREADS = 4, TURNS = 500 };
 
 static void *turns(void *arg)
@@ -761,6 +806,7 @@ int main(int argc, char **argv)
 	both_ways();
 	nonsense();
 	generalized();
+	generalized_freed();
 	threads();
 	memory();
 	EXPECT_INT(MPI_Buffer_detach(&back, &size), MPI_SUCCESS);
