@@ -30,6 +30,7 @@ static struct {
 	struct wm_worker *idle, *gone;     /* gone: ends, to be joined */
 	int idle_count;
 	int count, staying;             /* not gone; of those, that will look for another job */
+	int busy;                       /* of those, that have a job and are not through with it */
 	struct wm_job *first, **last;   /* jobs that found no thread */
 	bool ending;
 } workers = { .lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER, .last = &workers.first };
@@ -38,6 +39,7 @@ static void give_locked(struct wm_worker *w, struct wm_job *job)
 {
 	w->job = job;
 	job->of = w;
+	workers.busy++;
 }
 
 /* A job that found no thread; NULL: none. */
@@ -59,6 +61,7 @@ static void without_job_locked(struct wm_worker *w)
 	struct wm_job *next = left_take_locked();
 
 	w->job = NULL;
+	workers.busy--;
 	if (next) {
 		give_locked(w, next);
 	} else if (!workers.ending && workers.idle_count < IDLE_MAX) {
@@ -155,6 +158,7 @@ static bool worker_new(struct wm_job *job)
 	r = thread_begin(w);            /* it cannot be gone before it is counted */
 	workers.count += r == 0;
 	workers.staying += r == 0;
+	workers.busy -= r != 0;
 	pthread_mutex_unlock(&workers.lock);
 	if (r) {
 		pthread_cond_destroy(&w->wake);
@@ -235,8 +239,11 @@ bool wm_later_end(int seconds)
 	for (struct wm_worker *w = workers.idle; w; w = w->next)
 		pthread_cond_signal(&w->wake);
 	workers.idle = NULL;
-	while (workers.count && pthread_cond_timedwait(&workers.left, &workers.lock, &until) == 0)
+	while (workers.busy && pthread_cond_timedwait(&workers.left, &workers.lock, &until) == 0)
 		continue;
+	/* Those without a job leave, however late the system lets them run. */
+	while (!workers.busy && workers.count)
+		pthread_cond_wait(&workers.left, &workers.lock);
 	over = !workers.count;
 	pthread_mutex_unlock(&workers.lock);
 	join_gone();
