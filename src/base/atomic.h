@@ -30,7 +30,7 @@ static inline bool wf_cas_in_line(void)
 #endif
 }
 
-/* Relaxed; *expected is what was found when it answers false. */
+/* Relaxed; *expected is what was found when it answers false, and what is looked up by it is ordered behind it. (By dependency; ThreadSanitizer gets acquire.) */
 static inline bool wf_cas64(_Atomic uint64_t *word, uint64_t *expected, uint64_t desired)
 {
 #if WF_ASK_LSE
@@ -46,7 +46,8 @@ static inline bool wf_cas64(_Atomic uint64_t *word, uint64_t *expected, uint64_t
 		return false;
 	}
 #endif
-	return atomic_compare_exchange_weak_explicit(word, expected, desired, memory_order_relaxed, memory_order_relaxed);
+	return atomic_compare_exchange_weak_explicit(word, expected, desired, WF_TSAN ? memory_order_acquire : memory_order_relaxed,
+						     WF_TSAN ? memory_order_acquire : memory_order_relaxed);
 }
 
 /* Acquires what a release store of *@word published. */
