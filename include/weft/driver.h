@@ -256,7 +256,7 @@ struct weft_driver {
 	int (*stat)(void *rail, struct weft_rail_stat *ret_stat);
 
 	/* [any] An address as text ("10.0.0.1:4000") and back; print returns its length, as snprintf. Optional, but hosts are reached by a rail only if its
-	 * driver has them and wait_fd, and, for now, its lanes are streams: else weft_init answers -EOPNOTSUPP. */
+	 * driver has them and wait_fd, and its lanes are streams: else weft_init answers -EOPNOTSUPP. */
 	int (*addr_print)(const struct weft_addr *addr, char *ret_text, size_t n);
 	int (*addr_parse)(const char *text, struct weft_addr *ret_addr);
 

@@ -170,7 +170,7 @@ static int name_rail(const struct wf_wire_self *self, char *ret_name, size_t n, 
 	return r < (int)m ? 0 : weft_fail(-EINVAL, "knob congestion: '%.40s...' is too long", congestion);
 }
 
-/* Hosts are reached by streams for now (line.h); their addresses go as text, and who waits sleeps on the rail. */
+/* Hosts are reached by streams (line.h); their addresses go as text, and who waits sleeps on the rail. */
 static int check_rail(void)
 {
 	const struct weft_driver *d = &rail->driver->slots;
