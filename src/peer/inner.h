@@ -256,7 +256,7 @@ void wf_gones_run(struct wf_remote *r);
 /* landing.c */
 void wf_landing_open(struct wf_remote *r, struct wf_landing *l);
 struct wf_landing *wf_landing_find(struct wf_remote *r, uint64_t token);
-struct wf_landing *wf_landing_claim(struct wf_remote *r, struct wf_landing *l, uint64_t from, uint64_t to);   /* NULL: what comes is to be dropped */
+struct wf_landing *wf_landing_claim(struct wf_remote *r, struct wf_lane *lane, struct wf_landing *l, uint64_t from, uint64_t to);     /* NULL: what comes is to be dropped */
 void wf_landing_unclaim(struct wf_remote *r, struct wf_lane *lane);             /* @lane is down */
 void wf_landings_fail(struct wf_remote *r, int err);
 

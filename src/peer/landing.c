@@ -3,10 +3,10 @@
  * Place   A thread asks where the next bytes of a body go, reads them there without the lock, and says so (wf_remote_place, _placed): the time
  *         between is a slice, and short. A span counts when its body's tag holds. What is filled is never written again: what comes a second
  *         time is dropped.
- * Claim   Two lanes may bring the same chunk, one of them late, and which one ends is anybody's guess. The first that began has the span, the
- *         other is dropped; if the first then breaks, its sender is asked for the bytes AGAIN. An eager body belongs to the lane its stream
- *         rides on: that lane takes over, and asks again as long as a thread of the old one is in a slice. So nobody writes where another has
- *         finished.
+ * Claim   Two lanes may bring the same chunk, one of them late, and which one ends is anybody's guess. The first that began has the span, unless nothing has come by it for a while: then the other takes over.
+ *         What the one without it brings is dropped, and counted as read, so its sender takes it for delivered: if the one that has it then breaks, or has, that is asked for AGAIN. An eager body belongs to the lane
+ *         its stream rides on: that lane takes over. Who takes over asks again as long as a thread of the other is in a slice, which leaves soon or is made to (wf_remote_leaves): on a lane that is silent it
+ *         would stay. So nobody writes where another has finished.
  * Close   Ends the landing's life: its token names nothing, lanes that were reading for it drop the rest. With a thread in a slice it is closed
  *         when that has left. A message's memory is not given back to the user before.
  * Full    means the spans, never a count. Their number is bounded; one too many is not counted, and its sender, who cuts no more than fit, has
@@ -17,6 +17,7 @@
 
 #include "peer/inner.h"
 
+#define SILENT (100 * WEFT_MS)          /* who has the span and was not heard of for so long loses it to who brings it, too */
 
 enum { OPEN, TURNED, CLOSED };
 
@@ -94,6 +95,7 @@ static bool lead_meets(struct wf_remote *r, struct wf_landing *l, bool *ret_all)
 		if (o->up && o->body.kind == WF_BODY_CHUNK && o->body.lead == l->send && o->body.lead_len <= l->len) {
 			o->body.lead = 0;
 			o->body.landing = l;
+			o->body.token = l->token;
 			o->led = l->token;
 			*ret_all = o->body.lead_len == l->len;
 			return true;
@@ -162,6 +164,16 @@ void wf_remote_body_into(struct wf_remote *r, struct wf_lane *lane, struct wf_la
 		landed(r, l, r->err);
 }
 
+static bool overlap(const struct wf_lane *lane, uint64_t from, uint64_t to)
+{
+	return from < lane->body.from + lane->body_len && lane->body.from < to;
+}
+
+bool wf_remote_leaves(const struct wf_lane *lane)
+{
+	return lane->body.in && lane->body.turned;
+}
+
 int wf_remote_place(struct wf_remote *r, struct wf_lane *lane, struct iovec *ret_iov, int max)
 {
 	struct wf_landing *l = lane->body.landing;
@@ -174,13 +186,14 @@ int wf_remote_place(struct wf_remote *r, struct wf_lane *lane, struct iovec *ret
 		lane->body.landing = NULL;
 		return 0;
 	}
-	for (struct wf_lane *o = r->lanes; o < r->lanes + WF_LANES && lane->body.kind == WF_BODY_EAGER; o++) {
+	for (struct wf_lane *o = r->lanes; o < r->lanes + WF_LANES; o++) {
 		if (o == lane || !o->up || o->body.landing != l)
 			continue;
-		o->body.turned = true;
-		if (o->body.in)
+		o->body.turned |= lane->body.kind == WF_BODY_EAGER;
+		if (wf_remote_leaves(o) && overlap(lane, o->body.from, o->body.from + o->body_len))
 			return -EAGAIN;
-		o->body.landing = NULL;
+		if (o->body.turned && !o->body.in)
+			o->body.landing = NULL;
 	}
 	n = r->conf.ops->land_pieces(l, lane->body.from + lane->body.at, ret_iov, max);
 	for (uint64_t left = lane->body_len - lane->body.at, i = 0; (int)i < n; i++) {
@@ -199,6 +212,8 @@ void wf_remote_placed(struct wf_remote *r, struct wf_lane *lane, uint32_t n)
 {
 	struct wf_landing *l = lane->body.landing;
 
+	if (!lane->body.in)
+		return;                 /* it was made to leave */
 	lane->body.in = false;
 	lane->body.at += n;
 	l->readers--;
@@ -210,24 +225,37 @@ void wf_remote_placed(struct wf_remote *r, struct wf_lane *lane, uint32_t n)
 	}
 }
 
-struct wf_landing *wf_landing_claim(struct wf_remote *r, struct wf_landing *l, uint64_t from, uint64_t to)
+/* The lane that has what @l misses of [@from, @to), or a part of it; NULL: none has. */
+static struct wf_lane *holder(struct wf_remote *r, const struct wf_landing *l, uint64_t from, uint64_t to)
 {
-	bool taken = touches(l, from, to);
-
 	for (struct wf_lane *o = r->lanes; o < r->lanes + WF_LANES; o++)
-		if (o->up && o->body.kind == WF_BODY_CHUNK && o->body.landing == l && from < o->body.from + o->body_len && o->body.from < to)
-			taken = o->body.doubled = true;
-	return taken ? NULL : l;
+		if (o->up && o->body.kind == WF_BODY_CHUNK && o->body.landing == l && !o->body.turned && overlap(o, from, to))
+			return o;
+	return NULL;
 }
 
-void wf_landing_unclaim(struct wf_remote *r, struct wf_lane *lane)
+struct wf_landing *wf_landing_claim(struct wf_remote *r, struct wf_lane *lane, struct wf_landing *l, uint64_t from, uint64_t to)
 {
-	struct wf_landing *l = lane->body.landing;
+	struct wf_lane *o = touches(l, from, to) ? NULL : holder(r, l, from, to);
+
+	if (!o)
+		return touches(l, from, to) ? NULL : l;
+	if (r->now - o->heard < SILENT || from != o->body.from || to != o->body.from + o->body_len) {
+		o->body.doubled = true;
+		return NULL;
+	}
+	lane->body.doubled = o->body.doubled;
+	o->body.turned = true;
+	if (!o->body.in)
+		o->body.landing = NULL;
+	return l;
+}
+
+/* Bytes that were counted and are not there are to come once more. */
+static void again(struct wf_remote *r, struct wf_landing *l, uint64_t from, uint64_t to)
+{
 	unsigned char frame[32];
 
-	lane->body.landing = NULL;
-	if (!l || l->state != OPEN || lane->body.kind != WF_BODY_CHUNK || !lane->body.doubled)
-		return;
 	if (l->invited) {
 		l->torn = true;                 /* whom to ask is not known yet */
 		return;
@@ -235,9 +263,34 @@ void wf_landing_unclaim(struct wf_remote *r, struct wf_lane *lane)
 	wf_wire_head(frame, WF_WIRE_AGAIN, 0, sizeof(frame));
 	wf_put32(frame + 4, 0);
 	wf_put64(frame + 8, l->send);
-	wf_put64(frame + 16, lane->body.from);
-	wf_put64(frame + 24, lane->body.from + lane->body_len);
+	wf_put64(frame + 16, from);
+	wf_put64(frame + 24, to);
 	wf_control_put(r, frame, sizeof(frame));
+}
+
+void wf_landing_unclaim(struct wf_remote *r, struct wf_lane *lane)
+{
+	struct wf_landing *l = lane->body.landing;
+
+	lane->body.landing = NULL;
+	if (l && l->state == OPEN && lane->body.kind == WF_BODY_CHUNK && lane->body.doubled && !lane->body.turned)
+		again(r, l, lane->body.from, lane->body.from + lane->body_len);
+}
+
+/* All of a chunk has come by @lane, which another has taken the place from: its sender takes the bytes for delivered. */
+static void wasted(struct wf_remote *r, const struct wf_lane *lane)
+{
+	uint64_t from = lane->body.from, to = from + lane->body_len;
+	struct wf_landing *l = lane->body.token ? wf_landing_find(r, lane->body.token) : NULL;
+	struct wf_lane *o;
+
+	if (!l || l->state != OPEN || touches(l, from, to))
+		return;
+	o = holder(r, l, from, to);
+	if (o)
+		o->body.doubled = true;
+	else
+		again(r, l, from, to);
 }
 
 /* @lane's body is all there. */
@@ -249,6 +302,8 @@ static void filled(struct wf_remote *r, struct wf_lane *lane)
 	lane->body.landing = NULL;
 	if (!l || l->state != OPEN || lane->body.turned || touches(l, from, to) || !fill(l, from, to)) {
 		r->counted_dropped++;
+		if (lane->body.turned)
+			wasted(r, lane);
 		return;
 	}
 	if (l->invited || !full(l))

@@ -1,6 +1,6 @@
 /* lane.c - lanes: up, down, silent, suspected, made again.
  *
- * Slots   One per lane there should be: control, and head and bulk of each rail. What is needed and not there is opened: the first try at once,
+ * Slots   One per lane there should be: control, and head and bulk of each rail; and the heads of all rails, while one of those is in doubt. What is needed and not there is opened: the first try at once,
  *         then with a back-off of 10 ms to 1 s and jitter. Every try has a higher generation. Both ends may try at once: the higher generation
  *         stays, of equal ones the one begun by the smaller process number; the other is closed, and what rode there moves as from any lane.
  * Silence While something is out on a lane an answer is expected within 4 times the predicted time, at least 200 ms. At half of that all lanes are
@@ -21,6 +21,7 @@
 #define REST_PROBE (30 * WEFT_S)
 #define BACKOFF_LEAST (10 * WEFT_MS)
 #define BACKOFF_MOST WEFT_S
+#define OPEN_LATE (100 * WEFT_MS)       /* a lane that is not up by then: other rails are asked */
 #define OWN_PAUSE (100 * WEFT_MS)
 #define LAST_WORDS (500 * WEFT_MS)      /* of a dead process, to arrive */
 
@@ -277,7 +278,8 @@ static void watch(struct wf_remote *r, struct wf_lane *lane)
 		if (o->up)
 			wf_lane_probe(r, o);
 	if (lane->suspect) {
-		if (r->now - lane->suspect_at >= SUSPECT_MOST)
+		/* Or it is in the middle of bytes that have gone another way, and whose sender waits for them to be free. */
+		if (r->now - lane->suspect_at >= SUSPECT_MOST || (lane->pinned && lane->pinned->state == WF_S_OVER))
 			wf_lane_drop(r, lane);
 		else
 			wf_arm(r, lane->suspect_at + SUSPECT_MOST);
@@ -293,12 +295,28 @@ static void watch(struct wf_remote *r, struct wf_lane *lane)
 
 /* ---- what there should be ---- */
 
-static uint32_t wanted(const struct wf_remote *r)
+/* Is what belongs to slot @i better sent elsewhere for now? */
+static bool in_doubt(const struct wf_remote *r, uint32_t i)
 {
-	uint32_t slots = (wf_busy(r) ? 1 : 0) | wf_ping_wants(r);
+	const struct wf_lane_slot *s = &r->slots[i];
+
+	if (!s->lane)
+		return s->tries || (s->opening && r->now - s->began >= OPEN_LATE);
+	return s->lane->suspect || (s->lane->since && r->now - s->lane->since >= patience(r, s->lane) / 2);
+}
+
+static uint32_t wanted(struct wf_remote *r)
+{
+	uint32_t slots = (wf_busy(r) ? 1 : 0) | wf_ping_wants(r), heads = 0;
 
 	for (uint64_t m = r->unacked; m; m &= m - 1)
 		slots |= UINT32_C(1) << wf_stream_home(r, (unsigned)__builtin_ctzll(m));
+	for (uint32_t rail = 0; rail < r->conf.rails; rail++)
+		heads |= UINT32_C(1) << (1 + 2 * rail);
+	/* Of several rails the others stand in, before it is known whether that is needed. */
+	for (uint32_t m = r->conf.rails > 1 ? slots : 0; m; m &= m - 1)
+		if (in_doubt(r, (uint32_t)__builtin_ctz(m)))
+			slots |= heads;
 	if (wf_bulk_wanted(r))
 		for (uint32_t rail = 0; rail < r->conf.rails; rail++)
 			slots |= UINT32_C(1) << (2 + 2 * rail);
@@ -311,15 +329,21 @@ static void open_lanes(struct wf_remote *r, bool silent)
 		uint32_t i = (uint32_t)__builtin_ctz(m);
 		struct wf_lane_slot *s = &r->slots[i];
 
-		if (s->opening || (s->lane && !(silent && !i)))
+		if (s->opening || (s->lane && !(silent && !i))) {
+			if (s->opening && r->conf.rails > 1 && r->now - s->began < OPEN_LATE)
+				wf_arm(r, s->began + OPEN_LATE);
 			continue;
+		}
 		if (r->now < s->retry_at) {
 			wf_arm(r, s->retry_at);
 			continue;
 		}
 		s->opening = true;
+		s->began = r->now;
 		s->gen++;
 		r->open_due |= UINT32_C(1) << i;
+		if (r->conf.rails > 1)
+			wf_arm(r, s->began + OPEN_LATE);
 	}
 }
 

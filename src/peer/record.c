@@ -106,10 +106,11 @@ static int chunk(struct wf_remote *r, struct wf_lane *lane, uint64_t token, uint
 	if (l && (from > l->len || lane->body_len > l->len - from))
 		return -EPROTO;
 	lane->body.from = from;
-	lane->body.doubled = false;
+	lane->body.doubled = lane->body.turned = false;
 	lane->body.lead = leads && !from ? token : 0;
 	lane->body.lead_len = lead;
-	lane->body.landing = l ? wf_landing_claim(r, l, from, from + lane->body_len) : NULL;
+	lane->body.landing = l ? wf_landing_claim(r, lane, l, from, from + lane->body_len) : NULL;
+	lane->body.token = lane->body.landing ? l->token : 0;
 	lane->body.kind = WF_BODY_CHUNK;
 	return 0;
 }
@@ -366,6 +367,7 @@ int wf_remote_record(struct wf_remote *r, struct wf_lane *lane, const void *byte
 		lane->body.kind = WF_BODY_NONE;
 		lane->body.at = 0;
 		lane->body.in = lane->body.turned = false;
+		lane->body.token = 0;
 		lane->body.landing = NULL;
 		lane->body.lead = 0;
 	}

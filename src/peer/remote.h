@@ -252,6 +252,7 @@ struct wf_lane {
 		uint8_t kind, stream;
 		bool in, turned;                /* a thread writes into the landing; its rest is to be dropped */
 		bool doubled;                   /* CHUNK: another lane brought the same and dropped it */
+		uint64_t token;                 /* CHUNK: of the landing that was its own; 0: none was */
 		struct wf_landing *landing;
 		uint64_t lead;                  /* CHUNK: the first of this send, which was not granted when it came; 0: it has a landing, or none will have it */
 		uint32_t lead_len;              /* bytes that go unasked, with those */
@@ -265,6 +266,7 @@ struct wf_lane_slot {
 	uint32_t gen;                           /* the last that was up */
 	bool opening;
 	uint8_t tries;
+	weft_time began;                        /* to be opened */
 	weft_time retry_at;
 };
 
@@ -645,6 +647,9 @@ static inline bool wf_remote_leads(const struct wf_lane *lane)
  * bytes came (0 is fine); after the last byte wf_remote_body; @ok: its tag holds (else lane_down follows). */
 int wf_remote_place(struct wf_remote *r, struct wf_lane *lane, struct iovec *ret_iov, int max);
 void wf_remote_placed(struct wf_remote *r, struct wf_lane *lane, uint32_t n);
+
+/* Is a thread in a slice of @lane where it has nothing to do any more, and another waits for that? Once nothing writes there wf_remote_placed may be called in its stead, with 0. */
+bool wf_remote_leaves(const struct wf_lane *lane);
 void wf_remote_body(struct wf_remote *r, struct wf_lane *lane, bool ok, weft_time now);
 
 /* ---- life ---- */

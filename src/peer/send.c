@@ -340,7 +340,7 @@ WF_HOT void wf_send_over(struct wf_remote *r, struct wf_rsend *s, int err)
 	r->live--;
 	if (!s->pins)
 		told_later(r, s);
-	if (r->closing)
+	if (s->pins || r->closing)
 		r->dirty = true;
 }
 

@@ -134,6 +134,52 @@ TEST(bytes_two_lanes_brought_are_asked_for_again_if_the_one_that_wrote_them_brea
 	wf_remote_fini(&r);
 }
 
+/* What a lane that is silent had begun goes to who brings it, too. */
+TEST(a_silent_lane_loses_its_bytes_to_another_once_it_has_left)
+{
+	for (int breaks = 0; breaks < 3; breaks++) {
+		struct wf_remote_ops ops = { .send_pieces = some_pieces, .land_pieces = ground_pieces };
+		struct wf_landing l = { .len = 100 };
+		struct iovec into[4];
+		struct wf_lane *lane[3];
+		struct wf_remote r;
+		uint64_t tail;
+
+		alone(&r, lane);
+		r.conf.ops = &ops;
+		MUST_OK(wf_remote_take(&r, UINT64_C(0x100000000), &l));
+		CHECK_EQ(begin_chunk(&r, lane[2], &l, 0, 50), 1);       /* in a slice, and there it stays */
+		lane[2]->heard -= WEFT_S;
+		CHECK(!wf_remote_leaves(lane[2]));
+		CHECK_EQ(begin_chunk(&r, lane[1], &l, 0, 50), -EAGAIN);
+		CHECK(wf_remote_leaves(lane[2]));
+		wf_remote_placed(&r, lane[2], 0);                       /* made to */
+		CHECK(!wf_remote_leaves(lane[2]));
+		CHECK_EQ(wf_remote_place(&r, lane[1], into, 4), 1);
+		wf_remote_placed(&r, lane[1], 50);
+		wf_remote_placed(&r, lane[2], 50);                      /* it comes too late */
+		CHECK_EQ(l.readers, 0);
+		tail = r.out[0]->rt.tail;
+		if (breaks == 1)                                        /* who has it breaks, and the other ends: counted, and not there */
+			wf_remote_lane_down(&r, lane[1], WEFT_S);
+		CHECK_EQ(r.out[0]->rt.tail, tail);
+		wf_remote_body(&r, lane[2], true, WEFT_S);
+		CHECK_EQ(l.nfilled, 0);
+		if (breaks == 2)                                        /* or the other way round */
+			wf_remote_lane_down(&r, lane[1], WEFT_S);
+		CHECK_EQ(r.out[0]->rt.tail, tail + (breaks ? 32 : 0));
+		if (breaks) {
+			CHECK_EQ(wf_retain_head(&r.out[0]->rt, tail)[0], WF_WIRE_AGAIN);
+		} else {
+			wf_remote_body(&r, lane[1], true, WEFT_S);
+			CHECK_EQ(l.nfilled, 1);
+			CHECK_EQ(begin_chunk(&r, lane[2], &l, 0, 50), 0);       /* filled: dropped */
+		}
+		wf_landing_close(&r, &l, -ECANCELED);
+		wf_remote_fini(&r);
+	}
+}
+
 TEST(spans_merge_in_any_order_and_are_bounded)
 {
 	uint64_t x = test_seed;

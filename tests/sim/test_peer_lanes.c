@@ -141,6 +141,64 @@ TEST(a_lane_that_is_late_while_another_answers_is_suspected_and_its_streams_leav
 	rig_free(w);
 }
 
+/* Of one that had all there was: the other's lanes are made before it is known that they are needed. */
+TEST(when_all_lanes_of_a_rail_are_silent_another_rail_takes_over)
+{
+	struct world *w = rig_new((struct sim_conf){ .rails = 2 });
+	struct wf_remote *r = rig_remote(w, 1, 2);
+	struct mail *m;
+
+	rig_send(w, 8, 0);
+	rig_post(w);
+	rig_run(w, 100);
+	MUST(rig_wire(w, 0) && rig_wire(w, 1) && !rig_wire(w, 3));
+	for (uint32_t slot = 0; slot < 2; slot++)
+		rig_wire(w, slot)->way[0].stall = rig_wire(w, slot)->way[1].stall = w->now + 3000 * WEFT_MS;
+	m = rig_send(w, 8, WF_SEND_SYNC);
+	rig_post(w);
+	rig_run(w, 600);                                /* both ends find out, one behind the other */
+	CHECK(m->ended && !m->err);
+	CHECK(r->slots[3].lane && r->out[4]->lane == r->slots[3].lane);
+	rig_run(w, 4000);                               /* and back */
+	rig_send(w, 8, 0);
+	rig_post(w);
+	rig_run(w, 100);
+	CHECK(r->out[4]->lane == r->slots[1].lane && !r->slots[1].lane->suspect);
+	rig_free(w);
+}
+
+static int one_piece(const struct wf_rsend *s, uint64_t at, struct iovec *ret_iov, int max)
+{
+	static unsigned char bytes[8];
+
+	(void)max;
+	*ret_iov = (struct iovec){ bytes + at, (size_t)(s->len - at) };
+	return 1;
+}
+
+TEST(while_a_lane_takes_long_to_come_up_other_rails_are_asked)
+{
+	static const struct wf_remote_ops ops = { .send_pieces = one_piece };
+	struct wf_remote_conf conf = { .me = 1, .them = 2, .rails = 2, .ops = &ops };
+	struct wf_rsend s = { .to = 1, .from = 1, .len = 8 };
+	struct wf_acts acts;
+	struct wf_remote r;
+	uint32_t asked = 0;
+
+	MUST_OK(wf_remote_init(&r, &conf, WEFT_S));
+	CHECK(wf_remote_send(&r, &s, WEFT_S) >= 0);
+	for (weft_time now = WEFT_S; now < WEFT_S + 150 * WEFT_MS; now = r.wake > now ? r.wake : now + WEFT_MS) {
+		acts.n = 0;
+		wf_remote_acts(&r, now, &acts);
+		for (int i = 0; i < acts.n; i++)
+			asked |= acts.a[i].kind == WF_ACT_OPEN ? UINT32_C(1) << acts.a[i].slot : 0;
+		CHECK(now - WEFT_S >= 100 * WEFT_MS || !(asked & 8));
+	}
+	CHECK_EQ(asked, 1 | 2 | 8);                     /* control, and heads */
+	wf_remote_gone(&r, -ECONNRESET, 2 * WEFT_S);
+	wf_remote_fini(&r);
+}
+
 TEST(when_all_are_silent_nothing_moves_and_only_probes_go)
 {
 	struct world *w = rig_new((struct sim_conf){ 0 });
