@@ -36,7 +36,7 @@ static const struct row {
 	[WF_KNOB_MEMBARRIER] = { "membarrier", "", 0, 1, 1, 1, "use membarrier(2) where the kernel grants it" },
 	[WF_KNOB_LOG] = { "log", "", 0, 4, 0, 0, "0 error, 1 warn, 2 info, 3 debug, 4 trace" },
 	[WF_KNOB_SECURE] = { "secure", "", 0, 2, 0, 1, "what happens to messages between hosts" },
-	[WF_KNOB_RAILS] = { "rails", "", 0, 0, 0, 1, "which adapter messages between hosts use; empty: the one of the listed address" },
+	[WF_KNOB_RAILS] = { "rails", "", 0, 0, 0, 1, "which adapters messages between hosts use; empty: those of the listed addresses" },
 	[WF_KNOB_CONGESTION] = { "congestion", "", 0, 0, 0, 1, "the kernel's congestion control between hosts; empty: the system's, unless that paces and the address is a loopback one" },
 	[WF_KNOB_SILENCE] = { "silence_ms", "ms", 500, 3600000, 5000, 1, "a process of another host of which nothing was heard for so long, though something is expected of it, is gone" },
 };

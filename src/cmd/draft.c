@@ -23,6 +23,7 @@
 #include "mesh.h"
 #include "post.h"
 #include "secure/crypto.h"
+#include "wire/places.h"
 #include "wire/wire.h"
 
 #define OFFERS 64u
@@ -219,13 +220,14 @@ static int offer_make(struct agent *a, struct offer *o, const char *query, char 
 {
 	struct wf_treaty wire = { .alias = boot_next(), .me = HOST };
 	struct wf_url url;
-	char text[WF_URL_TEXT + WF_AT_TEXT];
-	int r = wire.alias ? 0 : -ENOBUFS;
+	char text[WF_URL_TEXT + WF_AT_TEXT], at[WF_AT_TEXT];
+	int r = wire.alias ? wf_places_first(mesh_at(), at, sizeof(at)) : -ENOBUFS;
 
 	/* The address is as the driver writes it: the url takes it if it is one of a network. */
-	snprintf(text, sizeof(text), "weft://%s/00000000000000000000000000000000", mesh_at());
-	if (r == 0)
+	if (r == 0) {
+		snprintf(text, sizeof(text), "weft://%s/00000000000000000000000000000000", at);
 		r = wf_url_parse(text, &url);
+	}
 	if (r == 0 && (!random_bytes(o->secret, sizeof(o->secret)) || !derive(o->secret, NULL, o->id, &wire.key)))
 		r = -EIO;
 	o->query = strdup(query);

@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "peer/remote.h"
 #include "run.h"
+#include "wire/places.h"
 
 /* A list while it is read: what comes from where, for the words. */
 struct reader {
@@ -158,6 +160,18 @@ static int host_read(const struct reader *r, struct span s, struct host *h)
 	return h->slots ? 0 : wrong(r, "what follows the colon is not 1 to %u slots", HOSTLIST_SLOTS);
 }
 
+/* As many as WF_RAILS, with + between. */
+static bool are_addresses(const char *text)
+{
+	uint32_t n = wf_places_count(text);
+	char one[64];
+
+	for (uint32_t i = 0; i < n; i++)
+		if (wf_places_nth(text, i, one, sizeof(one)) < 0 || !is_address(one))
+			return false;
+	return n && n <= WF_RAILS;
+}
+
 static int address_read(const struct reader *r, struct span s, struct host *h)
 {
 	size_t len;
@@ -168,8 +182,8 @@ static int address_read(const struct reader *r, struct span s, struct host *h)
 	len = (size_t)(s.end - s.at);
 	if (len < sizeof(text))
 		memcpy(text, s.at, len);
-	if (len >= sizeof(text) || memchr(s.at, 0, len) || memchr(s.at, '%', len) || !is_address(text))
-		return wrong(r, "address= wants an IPv4 or IPv6 address");
+	if (len >= sizeof(text) || memchr(s.at, 0, len) || memchr(s.at, '%', len) || !are_addresses(text))
+		return wrong(r, "address= wants an IPv4 or IPv6 address, or up to %u with + between", WF_RAILS);
 	memcpy(h->address, text, sizeof(text));
 	return 0;
 }

@@ -7,6 +7,7 @@
  *   node2:4
  *   node3 slots=4                   also count=, cpus=; blanks around = are fine
  *   [fd00::1]:2 address=fd00::1     where its processes listen, if that is not what the name says
+ *   node4 address=10.0.0.4+10.1.0.4 on two networks: all hosts name the same ones, in the same order
  *
  * A host that is named again gets the slots of both. A name ends up as an argument of other programs: letters, digits and ._-
  * (in brackets :% too), not beginning with a dash, and nothing else.
@@ -24,7 +25,7 @@
 
 struct host {
 	char name[256];                 /* without brackets */
-	char address[64];               /* "": not said, and the name is no address itself */
+	char address[96];               /* "": not said, and the name is no address itself; one for each of several networks: wire/places.h */
 	unsigned slots;                 /* 1 or more */
 };
 

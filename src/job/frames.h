@@ -41,7 +41,7 @@ struct wf_frame_welcome {
 	/* where it is to be reached from other hosts; hosts 0: the job is on one */
 	uint32_t host, hosts;
 	uint32_t ports, ports_last;
-	char adapter[64];               /* address or name of one; ends with 0 */
+	char adapter[96];               /* address or name of one, or of several (wire/places.h); ends with 0 */
 	unsigned char key[32];          /* the job's */
 	char words[164];                /* why refused; ends with 0 */
 };

@@ -20,7 +20,7 @@ struct wf_welcome {
 	unsigned char job[16];          /* random */
 	uint32_t host, hosts;           /* hosts 0: there is one, and what follows is nothing */
 	uint32_t ports, ports_last;     /* where to listen, */
-	char adapter[64];               /* and on which adapter */
+	char adapter[96];               /* and on which adapter, or adapters */
 	struct wf_key key;              /* the caller's to wipe */
 };
 

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <weft/base.h>
 
+#include "wire/places.h"
+
 /* One host of the list, up to @end. */
 static int parse_one(const char *text, const char *end, struct wf_hosts_host *h)
 {
@@ -86,7 +88,16 @@ int wf_hosts_place(const struct wf_hosts_map *map, uint32_t process, char *ret_t
 
 	if (!h)
 		return weft_fail(-ESRCH, "the job has no process %u", process);
-	snprintf(ret_text, n, strchr(h->address, ':') ? "[%s]:%u" : "%s:%u", h->address, wf_hosts_port(map, process));
+	for (uint32_t i = 0; i < wf_places_count(h->address); i++) {
+		char address[sizeof(h->address)] = "", place[sizeof(h->address) + 8] = "";
+		int r;
+
+		if (wf_places_nth(h->address, i, address, sizeof(address)) == 0)
+			snprintf(place, sizeof(place), strchr(address, ':') ? "[%s]:%u" : "%s:%u", address, wf_hosts_port(map, process));
+		r = wf_places_add(ret_text, n, i, place);
+		if (r < 0)
+			return r;
+	}
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /* line.c - the life of lines: made for a lane, over, buried. See line.h. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/descriptors.h"
@@ -98,6 +99,8 @@ static void bury(struct wf_line *l)
 	if (t) {
 		wf_trunk_lock(t);
 		wf_trunk_late_locked(t, wf_now());
+		if ((was_up || l->mine) && !l->refused)
+			wf_trunk_elsewhere_locked(t, l->slot, l->rail);
 		if (was_up)
 			wf_remote_lane_down(&t->remote, l->of, wf_now());
 		else if (l->mine)
@@ -241,15 +244,15 @@ static void oldest_goes(void)
 
 static int incoming(void *cookie, void *lane, const struct weft_addr *from, void **ret_line)
 {
+	struct wf_rail *const *rail = cookie;
 	struct wf_line *l;
 
-	(void)cookie;
 	if (atomic_load_explicit(&wf_silent, memory_order_relaxed) >= wf_descriptors_part(WF_SILENT_PART, STRANGERS))
 		oldest_goes();
 	/* Those that went are among them until they are buried. */
 	if (atomic_load_explicit(&wf_strangers, memory_order_relaxed) >= wf_descriptors_part(WF_UNPROVED_PART, 2 * STRANGERS))
 		return -EBUSY;
-	l = wf_line_new(wf_rail_to(NULL, 0), false);
+	l = wf_line_new(*rail, false);
 	if (!l)
 		return -ENOMEM;
 	atomic_fetch_add_explicit(&wf_strangers, 1, memory_order_relaxed);
@@ -270,6 +273,15 @@ static void up(void *cookie)
 		wf_line_end(l);
 }
 
+/* By the first rail, which leads to it if any does: what that says of the other end. */
+static void not_answered(struct wf_line *l)
+{
+	if (l->refused)
+		wf_trunk_refused(l->trunk);
+	else if (l->shake && l->shake->state == WF_HS_CALLS)
+		wf_trunk_shut(l->trunk);
+}
+
 static void down(void *cookie, int err)
 {
 	struct wf_line *l = cookie;
@@ -278,10 +290,11 @@ static void down(void *cookie, int err)
 		wf_log(WF_DEBUG, "lane %u.%u with process %s is down: %d", l->slot, l->gen, l->trunk->name, err);
 	else
 		wf_log(WF_DEBUG, "a stranger's lane is down: %d", err);
-	if (l->mine && err == -ECONNREFUSED)
-		wf_trunk_refused(l->trunk);
-	else if (l->mine && l->shake && l->shake->state == WF_HS_CALLS)
-		wf_trunk_shut(l->trunk);
+	l->refused = err == -ECONNREFUSED;
+	if (l->mine && wf_rail_is_first(l->rail))
+		not_answered(l);
+	else if (l->mine && !l->of && !l->refused && err && err != -EALREADY && wf_trunk_useless(l->trunk, l->rail))
+		wf_log(WF_WARN, "rail %s does not lead to process %s: %s; others are used", l->rail->name, l->trunk->name, strerror(-err));
 	wf_line_end(l);
 }
 

@@ -155,9 +155,57 @@ static size_t least(const struct wf_line *l)
 	return n < OPENED_LEAST ? n : OPENED_LEAST;
 }
 
+/* [trunk.lock] Lines that are to leave memory which they read into, and that @l waits for: kept until they are let go. How many. */
+static unsigned leaving_locked(struct wf_line *l, struct wf_line **ret_lines, uint32_t *ret_slices)
+{
+	struct wf_trunk *t = l->trunk;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < WF_LANES; i++) {
+		struct wf_line *o = t->lines[i];
+
+		if (!o || o == l || !wf_remote_leaves(&t->remote.lanes[i]))
+			continue;
+		atomic_fetch_add_explicit(&o->users, 1, memory_order_relaxed);
+		ret_lines[n] = o;
+		ret_slices[n++] = o->slice;
+	}
+	return n;
+}
+
+/* [reader, no lock] They are made to leave: a line that is silent would not for ever. One thread at a time: two that wait for each other to leave an upcall would do so for good; who is second does not wait.
+ * Edges   E1  evicted, before need_drop -> acquire (placed): need_drop waits for an upcall that runs, and so who comes later sees it. */
+static void evict(struct wf_line *l)
+{
+	struct wf_trunk *t = l->trunk;
+	struct wf_line *others[WF_LANES];
+	uint32_t slices[WF_LANES];
+	unsigned n;
+
+	if (!wf_trylock(&t->evicting))
+		return;
+	wf_trunk_lock(t);
+	n = leaving_locked(l, others, slices);
+	wf_unlock(&t->lock);
+	for (unsigned i = 0; i < n; i++) {
+		struct wf_line *o = others[i];
+
+		atomic_store_explicit(&o->evicted, true, memory_order_release);         /* E1 */
+		wf_lane_need_drop(o->rail, o->lane);
+		wf_trunk_lock(t);
+		if (o->slice == slices[i])
+			wf_remote_placed(&t->remote, o->of, 0);
+		else
+			atomic_store_explicit(&o->evicted, false, memory_order_relaxed);        /* it has left by itself, and may be elsewhere by now */
+		wf_unlock(&t->lock);
+		atomic_fetch_sub_explicit(&o->users, 1, memory_order_release);
+		l->due = true;          /* a landing that waited for that may be closed now */
+	}
+	wf_unlock(&t->evicting);
+}
+
 /* [reader] Where the body goes on; the driver is told by @need. Bytes nobody wants go by wf_line_bytes.
- * Another line may be in that landing: one of another rail, which another thread reads, leaves it soon. One of this rail leaves it when it gets more bytes or ends, and both
- * are ours to read: then this line ends instead, and what it carried comes again by the next one. */
+ * Another line may be there yet: then it is made to leave. Where that takes too long this line ends instead, and what it carried comes again by the next one. */
 static int body_goes(struct wf_line *l, struct weft_need *need)
 {
 	struct wf_trunk *t = l->trunk;
@@ -167,9 +215,11 @@ static int body_goes(struct wf_line *l, struct weft_need *need)
 	for (;;) {
 		wf_trunk_lock(t);
 		n = wf_remote_place(&t->remote, l->of, l->into, WEFT_NEED_PIECES);
+		l->slice += n > 0;
 		wf_unlock(&t->lock);
 		if (n != -EAGAIN)
 			break;
+		evict(l);
 		if (!since)
 			since = wf_now();
 		else if (wf_now() - since > LANDING_TIME)
@@ -192,6 +242,7 @@ void wf_line_body_came(struct wf_line *l, size_t n)
 	l->pieces = 0;
 	wf_trunk_lock(l->trunk);
 	wf_remote_placed(&l->trunk->remote, l->of, (uint32_t)n);
+	l->slice++;
 	wf_unlock(&l->trunk->lock);
 	l->body_left -= n;
 }
@@ -416,8 +467,11 @@ int wf_line_placed(void *cookie, size_t got, struct weft_need *need)
 	size_t left = got;
 	int r = 0;
 
+	if (wf_unlikely(atomic_load_explicit(&l->evicted, memory_order_acquire))) {      /* E1 */
+		l->pieces = 0;
+		return weft_fail(-ECONNABORTED, "another lane has brought what this one had begun to");
+	}
 	wf_shield();
-
 	for (uint32_t i = 0; i < l->pieces && left && r == 0; i++) {
 		size_t n = l->into[i].iov_len < left ? l->into[i].iov_len : left;
 

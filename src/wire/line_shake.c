@@ -183,8 +183,10 @@ static int refused(struct wf_line *l)
 		wf_lock(&quiet_lock);
 		tell = wf_quiet_tell(&quiet, source, wf_now(), &since);
 		wf_unlock(&quiet_lock);
-	} else if (l->shake->told) {
-		refused_by_them(l);
+	} else {
+		tell = wf_trunk_useless(l->trunk, l->rail);
+		if (l->shake->told)
+			refused_by_them(l);
 	}
 	if (tell && l->mine)
 		wf_log(WF_WARN, "our lane was refused: %s", weft_last_error());

@@ -1,48 +1,64 @@
-/* rails.c - the rails of this process, who looks at them, and where the others are.
+/* rails.c - who looks at the rails of this process, and where the others are. See rails.h.
  *
- * One rail, on the adapter that the job says, or the knob rails. Where others are the job is asked when they are first needed.
+ * Who looks looks at the first, and at the others: at each of them, if he is about to sleep; who spins leaves out those that had nothing for a while, but for now and then.
+ * Where others are the job is asked when they are needed.
  */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/knob.h"
 #include "base/log.h"
 #include "base/shield.h"
-#include "net/choose.h"
 #include "secure/key.h"
 #include "port/lead.h"
 #include "port/listener.h"
 #include "wire/ping.h"
-#include "wire/wire.h"
+#include "wire/places.h"
+#include "wire/rails.h"
 
 #define BUDGET 64                       /* events of one look */
 #define HURRIED 16                      /* looks of who spins that found something before timers are looked at */
 #define IDLE 8                          /* ... that found nothing: each takes a system call, so that is a few us */
+#define RESTLESS 16                     /* ... and this many for one of several to be passed by, but for one look of: */
+#define SELDOM 8
 #define LOOK WEFT_S                     /* how often handshakes are looked at, and who is waited for */
 
 struct wf_endpoint wf_endpoint;
 static int (*where)(uint32_t process, char *ret_at, size_t n);
 static uint32_t others;
-static struct wf_rail *rail;
+static struct wf_rails rails;
+static _Atomic uint32_t quiet[WF_RAILS];        /* looks at each of several since one found something, or passed it by; of whoever spins, about */
 static _Atomic weft_time next_look;
 static _Atomic uint32_t hurried;               /* looks since timers were looked at, found something or not; of whoever spins, about */
 static _Atomic uint64_t refused;                /* strangers, by the driver and by us; as of the last look */
 
-struct wf_rail *wf_rail_to(const struct wf_trunk *t, uint32_t n)
+struct wf_rail *wf_rail_to(uint32_t n)
 {
-	(void)t;
-	return n == 0 ? rail : NULL;
+	return n < rails.n ? rails.at[n] : NULL;
 }
 
-int wf_host_addr(uint32_t process, struct weft_addr *ret_addr)
+uint32_t wf_rails_count(void)
 {
-	char text[WF_WIRE_AT];
+	return rails.n;
+}
+
+bool wf_rail_is_first(const struct wf_rail *rail)
+{
+	return rail == rails.first;
+}
+
+int wf_host_addr(uint32_t process, uint32_t n, struct weft_addr *ret_addr)
+{
+	char text[WF_WIRE_AT], place[WF_WIRE_AT];
 	int r = where(process, text, sizeof(text));
 
-	return r < 0 ? r : r > 0 ? -ESRCH : rail->driver->slots.addr_parse(text, ret_addr);
+	if (r != 0)
+		return r < 0 ? r : -ESRCH;
+	r = wf_places_nth(text, n, place, sizeof(place));
+	if (r < 0 || !wf_rail_to(n))
+		return r < 0 ? r : -ENODEV;
+	return rails.at[n]->driver->slots.addr_parse(place, ret_addr);
 }
 
 uint32_t wf_hosts_abroad(void)
@@ -53,10 +69,15 @@ uint32_t wf_hosts_abroad(void)
 /* For who looks from outside. */
 static void count_strangers(void)
 {
-	struct weft_rail_stat stat = { .size = sizeof(stat) };
-	uint64_t silent = wf_rail_stat(rail, &stat) < 0 ? 0 : stat.refused;
+	uint64_t sum = wf_lines_hung_up();
 
-	atomic_store_explicit(&refused, silent + wf_lines_hung_up(), memory_order_relaxed);
+	for (uint32_t i = 0; i < rails.n; i++) {
+		struct weft_rail_stat stat = { .size = sizeof(stat) };
+
+		if (rails.at[i] && wf_rail_stat(rails.at[i], &stat) == 0)
+			sum += stat.refused;
+	}
+	atomic_store_explicit(&refused, sum, memory_order_relaxed);
 }
 
 /* One that spins has looked: is it time to look at the clock? Counted without a read-modify-write: two that spin at once lose a count, no more. */
@@ -90,6 +111,38 @@ static int timers(int r)
 	return n == 0 && r == -EBUSY ? r : n + (r > 0 ? r : 0);
 }
 
+/* Rail @i of several had nothing for who spins, again and again: it has its turn now and then. Counted as timers_turn does. */
+static bool passed_by(uint32_t i)
+{
+	uint32_t n = atomic_load_explicit(&quiet[i], memory_order_relaxed);
+
+	if (n < RESTLESS)
+		return false;
+	atomic_store_explicit(&quiet[i], n + 1, memory_order_relaxed);
+	return n % SELDOM != 0;
+}
+
+/* The rails behind the first, where a look found @r: of all of them. */
+static WF_SLOW int look_at_others(bool spins, int r)
+{
+	for (uint32_t i = 0; i < rails.n; i++) {
+		int found;
+
+		if (!rails.at[i] || rails.at[i] == rails.first || (spins && passed_by(i)))
+			continue;
+		found = wf_rail_poll(rails.at[i], BUDGET, spins ? WEFT_POLL_SPIN : 0);
+		if (found > 0)
+			atomic_store_explicit(&quiet[i], 0, memory_order_relaxed);
+		else if (atomic_load_explicit(&quiet[i], memory_order_relaxed) < RESTLESS)
+			atomic_fetch_add_explicit(&quiet[i], 1, memory_order_relaxed);
+		if (found > 0 && r > 0)
+			r += found;
+		else if (found > 0 || r == 0)
+			r = found;
+	}
+	return r;
+}
+
 WF_HOT static int poll(bool spins)
 {
 	bool shields = !ops.uncancelled || !spins;
@@ -99,7 +152,9 @@ WF_HOT static int poll(bool spins)
 		wf_shield();
 	wf_trunks_flush();
 	wf_line_late_look();
-	r = wf_rail_poll(rail, BUDGET, spins ? WEFT_POLL_SPIN : 0);
+	r = wf_rail_poll(rails.first, BUDGET, spins ? WEFT_POLL_SPIN : 0);
+	if (wf_unlikely(rails.n > 1))
+		r = look_at_others(spins, r);
 	/* Unless something came that a waiting thread may want to have at once, or it will look again at once: then the rest can wait, if nobody has asked for it. */
 	if (wf_unlikely(!spins || r < 0 || wf_trunks_next() <= 0 || timers_turn(r > 0))) {
 		wf_shield();
@@ -120,7 +175,12 @@ static void turn(void)
 
 static int arm(void)
 {
-	return wf_rail_arm(rail);
+	int r = 0;
+
+	for (uint32_t i = 0; i < rails.n; i++)
+		if (rails.at[i])
+			r |= wf_rail_arm(rails.at[i]);
+	return r;
 }
 
 static struct wf_route_ops ops = {
@@ -146,46 +206,9 @@ static struct wf_route_ops ops = {
 	.asked = wf_ping_asked,
 };
 
-/* What the rail of this process is called, and what it is told. */
-static int name_rail(const struct wf_wire_self *self, char *ret_name, size_t n, char *ret_options, size_t m)
-{
-	const char *text = wf_knob_text(WF_KNOB_RAILS), *driver = wf_driver_at(0)->name, *congestion = wf_knob_text(WF_KNOB_CONGESTION);
-	struct wf_choice choice = { .driver = wf_driver_at(0) };        /* the first built in is the one that every machine has */
-	char ports[32] = "";
-	int r;
-
-	snprintf(choice.adapter, sizeof(choice.adapter), "%s", self->adapter);
-	if (*text) {
-		r = wf_rails_choose(text, &choice, 1);
-		if (r != 1)
-			return r < 0 ? r : weft_fail(-EINVAL, "knob rails: '%s' means %d adapters, and this version uses one", text, r);
-	}
-	snprintf(ret_name, n, "%s:%s", choice.driver->name, choice.adapter);
-	if (congestion[strcspn(congestion, " \t\n,")])
-		return weft_fail(-EINVAL, "knob congestion: '%.40s' is no name", congestion);
-	if (self->ports)
-		snprintf(ports, sizeof(ports), "%u-%u", self->ports, self->ports_last);
-	r = snprintf(ret_options, m, "%s%s%s%s %s%s%s%s", self->ports ? driver : "", self->ports ? ".ports" : "", self->ports ? "=" : "", ports,
-		     *congestion ? driver : "", *congestion ? ".congestion" : "", *congestion ? "=" : "", congestion);
-	return r < (int)m ? 0 : weft_fail(-EINVAL, "knob congestion: '%.40s...' is too long", congestion);
-}
-
-/* Hosts are reached by streams (line.h); their addresses go as text, and who waits sleeps on the rail. */
-static int check_rail(void)
-{
-	const struct weft_driver *d = &rail->driver->slots;
-
-	if (!(d->caps & WEFT_DRIVER_STREAM))
-		return weft_fail(-EOPNOTSUPP, "rail %s: its lanes carry frames, and this version reaches hosts over streams only", rail->name);
-	if (!d->addr_print || !d->addr_parse || rail->fd < 0)
-		return weft_fail(-EOPNOTSUPP, "rail %s: its driver has no addr_print, addr_parse or wait_fd, and hosts are reached by those that have", rail->name);
-	return 0;
-}
-
 int wf_wire_join(const struct wf_wire_self *job, char *ret_at, size_t n)
 {
 	struct wf_identity self = { .process = job->process };
-	char name[160], options[160];
 	int r = wf_random_fill(&(struct wf_random){ 0 }, self.incarnation, sizeof(self.incarnation));
 
 	if (r < 0)
@@ -196,23 +219,16 @@ int wf_wire_join(const struct wf_wire_self *job, char *ret_at, size_t n)
 	where = job->where;
 	others = job->count;
 	wf_treaties_open(job->treaty);
-	r = name_rail(job, name, sizeof(name), options, sizeof(options));
-	if (r == 0)
-		r = wf_rail_open(name, options, &wf_line_upcalls, wf_lines_retry, NULL, &rail);
+	r = wf_rails_open(job, &rails, ret_at, n);
 	if (r < 0)
 		return r;
-	r = check_rail();
-	if (r == 0) {
-		rail->driver->slots.addr_print(&rail->info.addr, ret_at, n);
-		r = wf_lead_init(rail->driver->slots.caps & WEFT_DRIVER_EPOLL ? rail->fd : -1);
-	}
+	r = wf_lead_init(rails.epoll ? rails.fd : -1);
 	if (r < 0) {
-		wf_rail_close(rail);
-		rail = NULL;
+		wf_rails_close(&rails);
 		return r;
 	}
-	ops.fd = rail->fd;
-	ops.uncancelled = rail->driver->slots.caps & WEFT_DRIVER_UNCANCELLED;
+	ops.fd = rails.fd;
+	ops.uncancelled = rails.uncancelled;
 	wf_hosts = &ops;
 	wf_roots.whereabouts = (uintptr_t)wf_whereabouts;
 	wf_trunks_show(&wf_roots);
@@ -237,8 +253,7 @@ bool wf_wire_leave(weft_time until)
 	wf_roots.trunks = wf_roots.whereabouts = wf_roots.strangers = 0;
 	wf_line_late_forget();
 	wf_trunks_free();
-	wf_rail_close(rail);
-	rail = NULL;
+	wf_rails_close(&rails);
 	wf_lead_fini();
 	wf_treaties_close();
 	wf_endpoint_fini(&wf_endpoint);

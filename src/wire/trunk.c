@@ -57,7 +57,7 @@ void wf_trunk_shut(struct wf_trunk *t)
 		concluded(t, -EACCES, false);
 }
 
-/* True: it is known where it is. */
+/* True: it is known where it is by rail 0. */
 static bool place(struct wf_trunk *t)
 {
 	struct weft_addr addr;
@@ -65,7 +65,7 @@ static bool place(struct wf_trunk *t)
 
 	if (atomic_load_explicit(&t->placed, memory_order_acquire))
 		return true;
-	r = wf_host_addr(t->process, &addr);
+	r = wf_host_addr(t->process, 0, &addr);
 	if (r == -ESRCH)
 		concluded(t, -ESRCH, false);            /* who has called us is answered by the lanes it has opened */
 	if (r < 0)
@@ -79,26 +79,75 @@ static bool place(struct wf_trunk *t)
 	return true;
 }
 
+/* Where it is by rail @n. By others than the first that is asked anew each time: it may have said so since. */
+static bool find(struct wf_trunk *t, uint32_t n, struct weft_addr *ret_addr)
+{
+	if (n)
+		return wf_host_addr(t->process, n, ret_addr) == 0;
+	if (!place(t))
+		return false;
+	*ret_addr = t->addr;
+	return true;
+}
+
+void wf_trunk_elsewhere_locked(struct wf_trunk *t, uint32_t slot, const struct wf_rail *rail)
+{
+	if (slot == 0 && wf_rail_to(t->control) == rail)
+		t->control = (t->control + 1) % wf_rails_count();
+}
+
+bool wf_trunk_useless(struct wf_trunk *t, const struct wf_rail *rail)
+{
+	uint32_t before, n = 0;
+
+	if (wf_rail_is_first(rail))
+		return true;
+	while (n < wf_rails_count() && wf_rail_to(n) != rail)
+		n++;
+	wf_trunk_lock(t);
+	before = t->useless;
+	t->useless |= UINT32_C(1) << n;
+	wf_unlock(&t->lock);
+	return before != t->useless;
+}
+
+/* By which rail. That of control goes by one after the other, until one works. */
+static uint32_t rail_of(struct wf_trunk *t, uint32_t slot)
+{
+	uint32_t n;
+
+	if (slot)
+		return (slot - 1) / 2;
+	wf_trunk_lock(t);
+	n = t->control;
+	wf_unlock(&t->lock);
+	return n;
+}
+
 /* A lane is wanted. */
 static void open_lane(struct wf_trunk *t, const struct wf_act *a)
 {
-	struct wf_rail *rail = wf_rail_to(t, 0);
-	struct wf_line *l = rail && place(t) ? wf_line_new(rail, true) : NULL;
-	int klass = a->slot == 0 ? WEFT_LANE_CONTROL : a->slot % 2 ? WEFT_LANE_HEAD : WEFT_LANE_BULK, r;
+	uint32_t n = rail_of(t, a->slot);
+	struct wf_rail *rail = wf_rail_to(n);
+	struct weft_addr addr;
+	struct wf_line *l = rail && find(t, n, &addr) ? wf_line_new(rail, true) : NULL;
+	int klass = a->slot == 0 ? WEFT_LANE_CONTROL : a->slot % 2 ? WEFT_LANE_HEAD : WEFT_LANE_BULK, r = 0;
 
 	if (l) {
 		l->trunk = t;
 		l->slot = a->slot;
 		l->gen = a->gen;
-		r = wf_lane_open(rail, &t->addr, klass, l, &l->lane);
+		r = wf_lane_open(rail, &addr, klass, l, &l->lane);
 		if (r == 0)
 			return;
 		wf_log(WF_DEBUG, "no lane to process %s: %s", t->name, weft_last_error());
 		wf_line_free(l);
-		if (r == -ECONNREFUSED)
+		if (r == -ECONNREFUSED && wf_rail_is_first(rail))
 			wf_trunk_refused(t);
 	}
 	wf_trunk_lock(t);
+	if (r != -ECONNREFUSED)
+		wf_trunk_elsewhere_locked(t, a->slot, rail);
 	wf_remote_open_failed(&t->remote, a->slot, wf_now());
 	wf_unlock(&t->lock);
 }

@@ -44,6 +44,7 @@ struct wf_line {
 	struct weft_addr from;                  /* of a stranger */
 	uint32_t slot, gen;
 	bool mine;                              /* begun here */
+	bool refused;                           /* its rail works, and nobody listens there */
 	struct wf_node all;                     /* under lines_lock */
 	struct wf_node over;                    /* under lines_lock: to be buried */
 	uint64_t round;                         /* under lines_lock: of wf_lines_retry */
@@ -56,6 +57,8 @@ struct wf_line {
 	struct wf_opener open;
 	enum { WF_LINE_SHAKES, WF_LINE_RECORDS, WF_LINE_LED, WF_LINE_BODY, WF_LINE_TAIL, WF_LINE_OVER } stage;
 	size_t body_left;
+	uint32_t slice;                         /* of the memory that it reads into, a name; under trunk.lock */
+	_Atomic bool evicted;                   /* that memory was taken from it: what it has read there can no more be opened, and the line ends */
 	struct iovec into[WEFT_NEED_PIECES];    /* where the driver puts bytes now */
 	uint32_t pieces;
 	struct {
@@ -130,15 +133,18 @@ struct wf_trunk {
 	const struct wf_endpoint *me;           /* what this process is to it */
 	struct wf_trunk *same;                  /* of another job: the next of its bucket; constant */
 	char name[16];                          /* for words: PROCESS, or JOB.PROCESS */
-	struct weft_addr addr;                  /* of its rail, once it is placed; then constant */
+	struct weft_addr addr;                  /* of its rail 0, once it is placed; then constant */
 	_Atomic bool placed;                    /* release: with addr */
 	uint64_t tick_us;                       /* ticks of a microsecond, or about; constant */
 	struct wf_lock lock;                    /* taken by wf_trunk_lock */
 	struct wf_join join;
 	struct wf_lock reading;
+	struct wf_lock evicting;                /* only tried */
 	/* under lock */
 	struct wf_remote remote;
 	struct wf_line *lines[WF_LANES];        /* by the remote's lane */
+	uint32_t control;                       /* number of the rail by which the next lane of control is tried */
+	uint32_t useless;                       /* rails that do not lead there, as was said in the log */
 	struct wf_line *again;                  /* of them the one whose last record was a short message: line_again.h; NULL: none */
 	uint64_t owed;                          /* credit, when the budget has room again */
 	uint64_t costs;                         /* [reading, not lock] of messages just read, to be given back */
@@ -200,6 +206,8 @@ static inline struct wf_trunk *wf_trunk_at(uint32_t process)
 
 struct wf_trunk *wf_trunk_next(uint32_t *at);           /* [any] all of them, one after the other: *@at is 0 at first. NULL: that was the last */
 void wf_trunk_refused(struct wf_trunk *t);              /* [no lock] nobody listens where it was: if it is of another job it is gone; else farewells are over */
+void wf_trunk_elsewhere_locked(struct wf_trunk *t, uint32_t slot, const struct wf_rail *rail);          /* [trunk.lock] a lane of that slot came to nothing, or to an end, by @rail */
+bool wf_trunk_useless(struct wf_trunk *t, const struct wf_rail *rail);         /* [no lock] a lane by @rail that never was up is over. Is that to be told? Of the first rail always, of others once */
 void wf_trunk_shut(struct wf_trunk *t);                 /* [no lock] it closed a lane instead of answering the first frame: after a while one of another job that was never met is gone, -EACCES */
 void wf_trunks_drop(uint32_t alias);                    /* [no lock] all of that job are gone */
 
@@ -277,8 +285,10 @@ int wf_arrive_pieces(const struct wf_landing *l, uint64_t at, struct iovec *ret_
 
 /* rails.c */
 extern struct wf_endpoint wf_endpoint;                  /* this process, as its handshakes say */
-struct wf_rail *wf_rail_to(const struct wf_trunk *t, uint32_t rail);
-int wf_host_addr(uint32_t process, struct weft_addr *ret_addr);         /* of another process; -ESRCH */
+struct wf_rail *wf_rail_to(uint32_t n);                 /* by number; NULL: there is none */
+uint32_t wf_rails_count(void);
+bool wf_rail_is_first(const struct wf_rail *rail);      /* by which who is gone is found out */
+int wf_host_addr(uint32_t process, uint32_t n, struct weft_addr *ret_addr);     /* of another process, by rail @n; -ESRCH: it is not there at all */
 uint32_t wf_hosts_abroad(void);                         /* how many processes are on other hosts; 1 at least */
 
 #endif

@@ -65,7 +65,7 @@ static uint64_t window(void)
 
 static struct wf_trunk *make(uint32_t process, const struct wf_endpoint *me, uint32_t them)
 {
-	struct wf_remote_conf conf = { .me = me->self.process, .them = them, .rails = 1, .ops = &ops, .deadline = FIRST * wf_knob(WF_KNOB_SILENCE) * WEFT_MS, .window = window(),
+	struct wf_remote_conf conf = { .me = me->self.process, .them = them, .rails = wf_rails_count(), .ops = &ops, .deadline = FIRST * wf_knob(WF_KNOB_SILENCE) * WEFT_MS, .window = window(),
 					.eager_most = UNASKED_MOST };
 	struct wf_trunk *t = calloc(1, sizeof(*t));
 
@@ -139,7 +139,7 @@ static struct wf_trunk *look_abroad(uint32_t process)
 	struct weft_addr addr;
 	uint32_t them;
 
-	if (!wf_hosts || wf_treaty_meet(process, &me, &them) < 0 || wf_host_addr(process, &addr) == -ESRCH)
+	if (!wf_hosts || wf_treaty_meet(process, &me, &them) < 0 || wf_host_addr(process, 0, &addr) == -ESRCH)
 		return NULL;
 	return get_foreign(process, me, them);
 }
@@ -180,7 +180,7 @@ int wf_trunk_fail(uint32_t process)
 
 	if (!wf_foreign(process))
 		return weft_fail(-ESRCH, "the job has no process %u", process);
-	if (wf_treaty_meet(process, &me, &them) < 0 || wf_host_addr(process, &addr) == -ESRCH)
+	if (wf_treaty_meet(process, &me, &them) < 0 || wf_host_addr(process, 0, &addr) == -ESRCH)
 		return wf_treaty_fail(process);
 	return weft_fail(-ENOSPC, "no room for more processes of job %u", process >> WF_FOREIGN_SHIFT);
 }

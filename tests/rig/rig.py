@@ -5,6 +5,8 @@
         |               |               |
         +------------ bridge -----------+             in a namespace of its own
 
+networks(n) gives them further ones: on network 1 host 0 is 10.78.0.1, by eth1, and so on.
+
    TEST WEFT PROGRAM OTHER_PROGRAM [WORD...]          as in tests/run/job.py, whose cases and checks are used here
 
 Everything is named after this process and taken away at the end. A test that was killed cannot do that: what it left is taken away by the
@@ -65,8 +67,13 @@ def host(i):
     return f"{MARK}h{i}"
 
 
-def address(i):
-    return f"10.77.0.{i + 1}"
+def address(i, network=0):
+    return f"10.{77 + network}.0.{i + 1}"
+
+
+def cable(i, network=0):
+    """The end of host @i's adapter that lies in the switch."""
+    return f"v{i}" if network == 0 else f"v{i}n{network}"
 
 
 def hardware(i):
@@ -87,6 +94,21 @@ def add_host(i):
     must(ip("addr", "add", f"{address(i)}/24", "dev", "eth0", of=host(i)))
     must(ip("addr", "add", f"fd77::{i + 1}/64", "dev", "eth0", "nodad", of=host(i)))
     must(ip("link", "set", "eth0", "up", of=host(i)))
+
+
+def networks(n, hosts=2):
+    """The first @hosts are on @n networks; each is made once."""
+    rig(hosts)
+    for k in range(1, n):
+        if ip("link", "show", f"bridge{k}", of=MARK + "b").returncode == 0:
+            continue
+        must(ip("link", "add", "name", f"bridge{k}", "type", "bridge", of=MARK + "b"))
+        must(ip("link", "set", f"bridge{k}", "up", of=MARK + "b"))
+        for i in range(hosts):
+            must(ip("link", "add", f"eth{k}", "netns", host(i), "type", "veth", "peer", "name", cable(i, k), "netns", MARK + "b"))
+            must(ip("link", "set", cable(i, k), "master", f"bridge{k}", "up", of=MARK + "b"))
+            must(ip("addr", "add", f"{address(i, k)}/24", "dev", f"eth{k}", of=host(i)))
+            must(ip("link", "set", f"eth{k}", "up", of=host(i)))
 
 
 def introduce(hosts):
@@ -163,9 +185,9 @@ def write_key(path, digits="5a" * 32, mode=0o600):
     os.chmod(path, mode)
 
 
-def sent_bytes(i):
+def sent_bytes(i, network=0):
     """Bytes that host @i has sent over its adapter."""
-    done = subprocess.run(in_host(i, "cat", "/sys/class/net/eth0/statistics/tx_bytes"), capture_output=True, text=True)
+    done = subprocess.run(in_host(i, "cat", f"/sys/class/net/eth{network}/statistics/tx_bytes"), capture_output=True, text=True)
     return int(done.stdout or 0)
 
 
@@ -180,9 +202,9 @@ def tc(name, *words):
 class Shaped:
     """While it lasts each of @hosts gets no more than @rate, as from a switch, and with @out sends no more."""
 
-    def __init__(self, rate, hosts, out=False):
+    def __init__(self, rate, hosts, out=False, network=0):
         rig()
-        self.places = [(MARK + "b", f"v{i}") for i in hosts] + [(host(i), "eth0") for i in hosts if out]
+        self.places = [(MARK + "b", cable(i, network)) for i in hosts] + [(host(i), f"eth{network}") for i in hosts if out]
         self.rate = rate
 
     def __enter__(self):
@@ -217,14 +239,14 @@ class Job:
 
     under_way = []      # one, or none; a case that broke has left its own
 
-    def __init__(self, program, hosts=2, each=1, six=False, key=None, environment=None, options=()):
-        rig()
+    def __init__(self, program, hosts=2, each=1, six=False, key=None, environment=None, options=(), nets=1, second=None):
+        networks(nets, hosts)
         for job in self.under_way[:]:
             job.end(0)
         self.under_way.append(self)
         self.files = tempfile.TemporaryDirectory(prefix=MARK)
         self.hosts = hosts
-        text = ",".join(f"[fd77::{i + 1}]:{each}" if six else f"{address(i)}:{each}" for i in range(hosts))
+        text = ",".join(f"[fd77::{i + 1}]:{each}" if six else "+".join([address(i, k) for k in range(nets)] + ([second] if second else [])) + f":{each}" for i in range(hosts))
         self.runs = [self.start(i, text, program, key[i] if key else "5a" * 32, options, environment or {}) for i in range(hosts)]
 
     def path(self, name):

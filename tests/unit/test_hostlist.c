@@ -110,11 +110,11 @@ TEST(what_makes_no_sense_is_refused_with_its_line_and_the_reason)
 		{ "a slots=", "line 1: what follows the = is not 1 to 4096 slots" },
 		{ "a slots=two", "line 1: what follows the = is not 1 to 4096 slots" },
 		{ "a max_slots=2", "line 1: only slots= and address= can follow a host" },
-		{ "a address=b", "line 1: address= wants an IPv4 or IPv6 address" },
-		{ "a address=", "line 1: address= wants an IPv4 or IPv6 address" },
-		{ "a address=[]", "line 1: address= wants an IPv4 or IPv6 address" },
+		{ "a address=b", "line 1: address= wants an IPv4 or IPv6 address, or up to 4 with + between" },
+		{ "a address=", "line 1: address= wants an IPv4 or IPv6 address, or up to 4 with + between" },
+		{ "a address=[]", "line 1: address= wants an IPv4 or IPv6 address, or up to 4 with + between" },
 		{ "a address=fd00::1de1 address=fd00::1", "line 1: the address is said twice" },
-		{ "a address=1.2.3", "line 1: address= wants an IPv4 or IPv6 address" },
+		{ "a address=1.2.3", "line 1: address= wants an IPv4 or IPv6 address, or up to 4 with + between" },
 	};
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
