@@ -22,7 +22,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "run"))
-from job import GONE, OTHER, PLAYER, SCALE, WEFT, Skipped, case, check, command_of, wait_for  # noqa: E402,F401
+from job import GONE, OTHER, PLAYER, SCALE, WEFT, Skipped, case, check, command_of, steady, wait_for  # noqa: E402,F401
 from job import main as run_cases  # noqa: E402
 
 MARK = f"weft{os.getpid()}"

@@ -5,10 +5,11 @@
 Every case is a sentence. After each one nothing may be left: no process that was started by it (each carries a mark in its
 environment), and no descriptor here. TEST_SCALE multiplies counts; words select cases by what they contain.
 
-A time measured while the machine itself stood still says nothing: within() voids it, and the case is played again. Too late on a machine that
-gave what was asked is a failure at once, and so is a case that is void each time: it has not shown what it says, and a weft that is slow each
+A time measured while the machine itself stood still says nothing: within() and steady() void it, and the case is played again. Too late on a
+machine that gave what was asked is a failure at once, and so is a case that is void each time: it has not shown what it says, and a weft that is slow each
 time is likelier than a machine that spoils ten attempts where one would do.
 """
+import contextlib
 import os
 import signal
 import subprocess
@@ -40,6 +41,10 @@ voids = []              # why this attempt does not count
 
 class Skipped(Exception):
     pass
+
+
+class Void(Exception):
+    """This attempt goes no further, and does not count."""
 
 
 def case(function):
@@ -77,6 +82,30 @@ class within:
         took = self.witness.took(self.began, ended)
         line = told(self.line, *self.about, f"took {ended - self.began:.2f} s of {self.bound:g}", machine(took))
         (voids if max(took.values()) >= SHARE * self.bound else wrong).append(line)
+
+
+class steady(contextlib.ContextDecorator):
+    """with steady(seconds), or @steady(seconds): for what has deadlines of its own, and does rightly another thing after a standstill of @seconds.
+    What is wrong in there is void if the machine came near that."""
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+
+    def __enter__(self):
+        self.before, self.witness = len(wrong), Witness()
+        self.witness.__enter__()
+
+    def __exit__(self, kind, *_):
+        self.witness.__exit__()
+        if kind and not issubclass(kind, Exception) or kind in (Skipped, Void):
+            return
+        bad = wrong[self.before:] + (traceback.format_exc().splitlines()[-1:] if kind else [])
+        still = self.witness.stood_still(self.seconds)
+        if bad and still >= SHARE * self.seconds:
+            del wrong[self.before:]
+            voids.extend(f"the machine stood still for {still:.2f} of {self.seconds:g} s: {line}" for line in bad)
+            if kind:
+                raise Void
 
 
 def machine(took):
@@ -215,6 +244,8 @@ def attempt(function):
         function()
     except Skipped as why:
         skipped = f" # SKIP {why}"
+    except Void:
+        pass
     except Exception:       # a case that breaks has failed, and the next is run
         wrong.extend(traceback.format_exc().splitlines())
     after = descriptors()

@@ -128,3 +128,7 @@ class Witness:
         """The most that it took within @seconds, whenever that was; who is stopped for a moment is not hindered by a crowd."""
         moments = {look[0] for look in self.looks} | {due for some in self.late.values() for due, _ in some}
         return max(max(took["stolen"], took["late"]) for took in (self.took(moment, moment + seconds) for moment in moments))
+
+    def longest(self):
+        """The longest that a core stood still at one go."""
+        return max((awake - due for some in self.late.values() for due, awake in some), default=0)
