@@ -149,13 +149,13 @@ static void still_well(void)
 	struct weft_buf *b;
 	uint64_t out = any(), in = 0;
 
-	MUST_OK(weft_send(NULL, weft_self(), 77, &out, sizeof(out), weft_in(WEFT_S)));
-	MUST_OK(weft_recv(NULL, weft_self(), 77, &in, sizeof(in), weft_in(WEFT_S), &st));
+	MUST_OK(weft_send(NULL, weft_self(), 77, &out, sizeof(out), weft_in(20 * WEFT_S)));
+	MUST_OK(weft_recv(NULL, weft_self(), 77, &in, sizeof(in), weft_in(20 * WEFT_S), &st));
 	CHECK(in == out);
 	MUST_OK(weft_buf_get(5000, 0, &b));
 	memset(b->data, 5, 5000);
-	MUST_OK(weft_buf_send(NULL, weft_self(), 78, b, weft_in(WEFT_S)));
-	MUST_OK(weft_buf_recv(NULL, weft_self(), 78, weft_in(WEFT_S), &b, &st));
+	MUST_OK(weft_buf_send(NULL, weft_self(), 78, b, weft_in(20 * WEFT_S)));
+	MUST_OK(weft_buf_recv(NULL, weft_self(), 78, weft_in(20 * WEFT_S), &b, &st));
 	CHECK_EQ(((char *)b->data)[4999], 5);
 	MUST_OK(weft_buf_put(b));
 }

@@ -4,6 +4,7 @@
 #include <weft/dir.h>
 
 #include "crew.h"
+#include "witness.h"
 #include "dir/client.h"
 #include "dir/link.h"
 #include "dir/server.h"
@@ -289,10 +290,12 @@ TEST(what_was_kept_of_the_dead_is_not_told_for_a_second)
 	other_sets(1, "role=worker");
 	CHECK_EQ(weft_dir_get(OTHER + 1, "role", SOON, text, sizeof(text)), 6);
 	CHECK_EQ(weft_dir_find("role=worker", 1, SOON, &id, 1), 1);
-	other_dies();
+	witness_call();
 	died = weft_now();
+	other_dies();
 	while (weft_dir_get(OTHER + 1, "role", SOON, text, sizeof(text)) > 0 || weft_dir_find("role=worker", 0, SOON, &id, 1))
-		MUST(weft_now() - died < WEFT_S);
+		;
+	WITHIN(died, WEFT_S);
 	CHECK_EQ(weft_dir_get(OTHER + 1, "role", SOON, text, sizeof(text)), -ESRCH);
 	end();
 }

@@ -30,9 +30,9 @@ TEST(a_packet_comes_as_it_was_said)
 	wf_body_text(&said, "card");
 	CHECK_OK(wf_birth_say(pair[0], WF_BIRTH_SEAL, &said));
 	CHECK_OK(wf_birth_say(pair[0], WF_BIRTH_BEGIN, NULL));
-	CHECK_OK(wf_birth_hear(pair[1], weft_in(WEFT_S), &kind, &heard, room));
+	CHECK_OK(wf_birth_hear(pair[1], weft_in(60 * WEFT_S), &kind, &heard, room));
 	CHECK(kind == WF_BIRTH_SEAL && wf_body_get32(&heard) == 7 && !strcmp(wf_body_get_text(&heard), "card") && wf_body_whole(&heard));
-	CHECK_OK(wf_birth_hear(pair[1], weft_in(WEFT_S), &kind, &heard, room));
+	CHECK_OK(wf_birth_hear(pair[1], weft_in(60 * WEFT_S), &kind, &heard, room));
 	CHECK(kind == WF_BIRTH_BEGIN && wf_body_whole(&heard));
 	close(pair[0]);
 	close(pair[1]);

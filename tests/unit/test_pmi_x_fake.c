@@ -20,9 +20,15 @@ struct fake_pmix fake = { .version = "OpenPMIx 4.2.2, fake" };
 static char keys[8][64], values[8][1024];
 static int count;
 
-static void stay(int ms)
+static void nap(int ms)
 {
 	nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000l }, NULL);
+}
+
+static void hold(void)
+{
+	while (fake.hold)
+		nap(1);
 }
 
 const char *PMIx_Get_version(void)
@@ -41,7 +47,7 @@ int PMIx_Init(struct x_proc *ret_proc, struct x_info *info, size_t n)
 
 	(void)info;
 	(void)n;
-	stay(fake.init_ms);
+	hold();
 	memset(ret_proc, 0, sizeof(*ret_proc));
 	if (fake.endless_name)
 		memset(ret_proc->nspace, 'n', sizeof(ret_proc->nspace));
@@ -58,7 +64,7 @@ int PMIx_Finalize(const struct x_info *info, size_t n)
 {
 	(void)info;
 	(void)n;
-	stay(fake.finalize_ms);
+	hold();
 	fake.finalized++;
 	return 0;
 }
@@ -81,7 +87,8 @@ int PMIx_Fence(const struct x_proc *who, size_t n, const struct x_info *info, si
 {
 	int answer;
 
-	stay(fake.fence_ms);
+	nap(fake.fence_ms);
+	hold();
 	answer = fake.fence;
 	if (n != 1 || who->rank != X_WHOLE_JOB || infos != 1 || strcmp(info->key, X_COLLECT) != 0 || info->value.type != X_BOOL || !info->value.data.flag)
 		answer = -1;

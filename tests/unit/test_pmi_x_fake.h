@@ -11,7 +11,8 @@ struct fake_pmix {
 	_Atomic(const char *) version;
 	_Atomic uint32_t rank;
 	_Atomic int init, put, fence, get;              /* what those answer */
-	_Atomic int init_ms, fence_ms, finalize_ms;     /* and after how long */
+	_Atomic int fence_ms;                           /* and after how long */
+	_Atomic bool hold;                              /* while set none comes back */
 	_Atomic bool endless_name;
 	_Atomic uint16_t size_type, value_type;         /* 0: as it should be */
 	_Atomic(const char *) value;                    /* of rank 1 */
