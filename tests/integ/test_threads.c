@@ -318,7 +318,7 @@ static void *ends_soon(void *arg)
 	weft_self();
 	atomic_fetch_add(&in_line, 1);
 	while (!atomic_load(&gun))
-		continue;
+		sched_yield();          /* where cores are few, who is to fire waits for one */
 	for (volatile int i = 0; i < (int)(intptr_t)arg * 700; i++)
 		continue;
 	return NULL;
