@@ -9,7 +9,7 @@ there are cores, make late whatever is timed; of weft that says nothing. What a 
            not the machine's doing, nor is a neighbour that leaves it a core
 
 Each is an estimate of the same thing, so the largest counts. What a job does to itself must show in none of them, or what makes it slow would
-be its own excuse.
+be its own excuse. (A host that gives a guest less than its cores steals from who uses them; that cannot be told apart, and fails with the tenth.)
 """
 import os
 import threading
