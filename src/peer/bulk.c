@@ -1,6 +1,6 @@
 /* bulk.c - granted sends: cutting chunks, when a lane has room for one.
  *
- * A chunk is cut when a bulk lane is to be filled and would finish it first (stripe.h); 1 ms of the lane's rate, 32 - 512 KiB. What a lane is
+ * A chunk is cut when a bulk lane is to be filled and it is worth while (stripe.h); 1 ms of the lane's rate, 32 - 512 KiB. What a lane is
  * given ahead of its acknowledgements is bounded: a round trip and 2 ms more of the measured rate (at least 64 KiB), so that something urgent
  * waits no longer than that behind bulk, and a long line is still filled. A lane that goes down or is suspected gives its chunks back, and the
  * same spans are cut again. Of one send at most WF_CHUNKS_OUT chunks are under way: so the receiver's set of filled spans is bounded, too.
@@ -22,6 +22,7 @@
 #define AHEAD_LEAST (64u << 10)
 #define AHEAD (2 * WEFT_MS)
 #define NO_MEMORY_WAIT (10 * WEFT_MS)
+#define MANY (UINT64_C(1) << 30)        /* more than any lane carries in a moment */
 #define LEAD_LEAST (64u << 10)
 #define LEAD_MOST (1u << 20)            /* all of a send, or one chunk: behind that the GRANT has come */
 #define LEAD_MISSES 8u                  /* in a row, beyond which no more announcements go without: 255 */
@@ -140,7 +141,24 @@ static uint64_t ahead(const struct wf_lane *lane)
 	return bytes > AHEAD_LEAST ? bytes : AHEAD_LEAST;
 }
 
-static bool first_to_finish(const struct wf_remote *r, const struct wf_lane *lane, uint64_t bytes)
+/* Bytes of granted sends that no lane has yet; or many. */
+static uint64_t left(const struct wf_remote *r)
+{
+	uint64_t sum = 0;
+
+	for (struct wf_node *l = r->granted.next; l != &r->granted && sum < MANY; l = l->next) {
+		const struct wf_rsend *s = wf_of(l, struct wf_rsend, node);
+		const struct wf_bulk *b = s->bulk;
+
+		sum += s->limit - (b ? b->cut : 0);
+		for (uint32_t i = 0; b && i < b->nagain; i++)
+			sum += b->again[i].to - b->again[i].from;
+	}
+	return sum;
+}
+
+/* Of one lane always. */
+static bool worth_while(const struct wf_remote *r, const struct wf_lane *lane, uint64_t bytes)
 {
 	struct wf_stripe_load load[2 * WF_RAILS];
 	int n = 0, me = -1;
@@ -154,7 +172,7 @@ static bool first_to_finish(const struct wf_remote *r, const struct wf_lane *lan
 			me = n;
 		load[n++] = (struct wf_stripe_load){ l->chunk_sent - l->chunk_acked, l->rate, l->rtt };
 	}
-	return me >= 0 && wf_stripe_best(load, n, bytes) == me;
+	return me >= 0 && (n == 1 || wf_stripe_worth(load, n, me, bytes, left(r)));
 }
 
 static struct wf_bulk *bulk_of(struct wf_remote *r, struct wf_rsend *s)
@@ -268,7 +286,7 @@ bool wf_bulk_cut(struct wf_remote *r, struct wf_lane *lane, struct wf_flying *re
 	if (wf_list_empty(&r->granted) || !carries(r, lane) || lane->fly_count == WF_FLYING || !memory_for(r, lane))
 		return false;
 	most = most < CHUNK_LEAST ? CHUNK_LEAST : most > r->conf.chunk ? r->conf.chunk : most;
-	if ((out && out + most > ahead(lane)) || !first_to_finish(r, lane, most))
+	if ((out && out + most > ahead(lane)) || !worth_while(r, lane, most))
 		return false;
 	for (struct wf_node *l = r->granted.next; l != &r->granted; l = l->next) {
 		struct wf_rsend *s = wf_of(l, struct wf_rsend, node);

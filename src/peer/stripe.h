@@ -1,7 +1,8 @@
-/* stripe.h - which of several lanes a chunk goes to: the one that would finish it first. A policy, and nothing else. */
+/* stripe.h - which of several lanes a chunk goes to: one that has it through before another would have all that is left. A policy, and nothing else. */
 #ifndef WF_PEER_STRIPE_H
 #define WF_PEER_STRIPE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <weft/base.h>
 
@@ -11,7 +12,7 @@ struct wf_stripe_load {
 	weft_time rtt;
 };
 
-/* Index of the lane that has @bytes more through first, by queued bytes, rate and half the round trip. -1: there is none. */
-int wf_stripe_best(const struct wf_stripe_load *load, int n, uint64_t bytes);
+/* Is lane @me of the @n to have @bytes of the @left that are to go? By queued bytes, rate and half the round trip. At least one is. */
+bool wf_stripe_worth(const struct wf_stripe_load *load, int n, int me, uint64_t bytes, uint64_t left);
 
 #endif

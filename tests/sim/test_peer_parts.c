@@ -284,20 +284,27 @@ TEST(a_number_that_is_over_or_made_up_names_nothing)
 
 /* ---- which lane ---- */
 
-TEST(a_chunk_goes_where_it_would_be_through_first)
+TEST(a_chunk_goes_where_it_is_through_before_another_lane_would_have_all_that_is_left)
 {
-	struct wf_stripe_load fast_and_slow[2] = { { 0, 1000000000, WEFT_MS }, { 0, 100000000, WEFT_MS } };
+	struct wf_stripe_load lanes[2] = { { 0, 1000000000, WEFT_MS }, { 0, 100000000, WEFT_MS } };
 
-	CHECK_EQ(wf_stripe_best(fast_and_slow, 2, 100000), 0);
-	fast_and_slow[0].queued = 800000;
-	CHECK_EQ(wf_stripe_best(fast_and_slow, 2, 100000), 0);
-	fast_and_slow[0].queued = 1000000;                      /* now the slow one ends first */
-	CHECK_EQ(wf_stripe_best(fast_and_slow, 2, 100000), 1);
-	fast_and_slow[1].rtt = 3 * WEFT_MS;
-	CHECK_EQ(wf_stripe_best(fast_and_slow, 2, 100000), 0);
-	fast_and_slow[1] = (struct wf_stripe_load){ 0, 0, 0 };  /* not measured: tried */
-	CHECK_EQ(wf_stripe_best(fast_and_slow, 2, 100000), 1);
-	CHECK_EQ(wf_stripe_best(fast_and_slow, 0, 1), -1);
+	CHECK(wf_stripe_worth(lanes, 2, 0, 100000, 100000));
+	CHECK(!wf_stripe_worth(lanes, 2, 1, 100000, 100000));   /* the last: a tenth of the time by the fast one */
+	CHECK(wf_stripe_worth(lanes, 2, 1, 100000, 2000000));   /* the fast one is busy for longer */
+	CHECK(wf_stripe_worth(lanes, 2, 0, 100000, 2000000));
+	lanes[0].queued = 800000;
+	CHECK(!wf_stripe_worth(lanes, 2, 1, 100000, 100000));
+	lanes[0].queued = 1000000;                              /* now the slow one ends first */
+	CHECK(wf_stripe_worth(lanes, 2, 1, 100000, 100000));
+	CHECK(!wf_stripe_worth(lanes, 2, 0, 100000, 100000));
+	lanes[1].rtt = 3 * WEFT_MS;
+	CHECK(!wf_stripe_worth(lanes, 2, 1, 100000, 100000));
+	lanes[1] = (struct wf_stripe_load){ 0, 0, 0 };          /* not measured: tried */
+	CHECK(wf_stripe_worth(lanes, 2, 1, 100000, 100000));
+	lanes[1] = lanes[0] = (struct wf_stripe_load){ 0, 1000000, WEFT_MS };
+	CHECK(wf_stripe_worth(lanes, 2, 0, 100000, 8) || wf_stripe_worth(lanes, 2, 1, 100000, 8));
+	lanes[1] = (struct wf_stripe_load){ 0, 1000, WEFT_MS }; /* however much is left, this is for ever */
+	CHECK(!wf_stripe_worth(lanes, 2, 1, 100000, 50000000));
 }
 
 TEST_MAIN
