@@ -488,6 +488,13 @@ void wf_drain_ended_locked(struct weft_port *p, struct wf_work *work)
 	}
 }
 
+void wf_drain_claimed_locked(struct weft_port *p, struct wf_work *work)
+{
+	wf_drain_locked(p, work);
+	if (wf_unlikely(!wf_ring_unclaimed(&p->ring)))
+		wf_drain_ended_locked(p, work);
+}
+
 int wf_port_progress(struct weft_port *p)
 {
 	struct wf_work work = { NULL };

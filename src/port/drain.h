@@ -21,6 +21,9 @@ int wf_drain_locked(struct weft_port *p, struct wf_work *work);
  * yet published, for which this waits. */
 void wf_drain_ended_locked(struct weft_port *p, struct wf_work *work);
 
+/* wf_drain_locked for who puts a message behind what is there, and not into the mailbox: nothing of what was claimed there before stays, or it would be overtaken. */
+void wf_drain_claimed_locked(struct weft_port *p, struct wf_work *work);
+
 /* One message that was read. False: it must stay where it is (no memory). */
 struct wf_incoming;
 bool wf_arrive_locked(struct weft_port *p, struct wf_incoming *in, struct wf_work *work);

@@ -44,10 +44,10 @@ static inline bool wf_expect_meant(const struct wf_expect *x, const struct wf_gu
 	       wf_likely(g->to == atomic_load_explicit(&x->at->id, memory_order_relaxed)) && wf_likely(g->context == atomic_load_explicit(&x->at->context, memory_order_relaxed));
 }
 
-/* [inside] Has nothing come before it? */
+/* [inside] Has nothing come before it? Also not behind a cell whose sender has claimed it and is not done: what stands there may be of the same source. */
 static inline bool wf_expect_first_locked(struct weft_port *p)
 {
-	return wf_likely(wf_usable_locked(p) && !(p->native.wants | p->native.arrivals) && !wf_ring_spilled(&p->ring) && !wf_ring_next(&p->ring.reader));
+	return wf_likely(wf_usable_locked(p) && !(p->native.wants | p->native.arrivals) && !wf_ring_spilled(&p->ring) && wf_ring_unclaimed(&p->ring));
 }
 
 /* [inside] It is in its place. */

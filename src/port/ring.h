@@ -321,6 +321,12 @@ static inline bool wf_reader_waiting(struct wf_reader *r)
 	return atomic_load_explicit(&c->seq, memory_order_relaxed) == pos + 1;
 }
 
+/* [reader] Nobody has claimed a cell that is not read yet: as far as this thread knows, which is what it has put there itself, and all that it was told of. relaxed: it is asked for no more than that. */
+static inline bool wf_ring_unclaimed(struct wf_ring *r)
+{
+	return (uint32_t)atomic_load_explicit(&r->tail, memory_order_relaxed) == atomic_load_explicit(&r->reader.pos, memory_order_relaxed);
+}
+
 /* [reader] Every position given out has been read. */
 static inline bool wf_ring_drained(struct wf_ring *r)
 {

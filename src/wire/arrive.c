@@ -109,7 +109,7 @@ bool wf_arrive_deliver(struct weft_port *p, struct wf_incoming *in)
 	struct wf_work work = { NULL };
 	bool kept;
 
-	wf_drain_locked(p, &work);
+	wf_drain_claimed_locked(p, &work);
 	kept = wf_arrive_locked(p, in, &work);
 	if (wf_self.port != p)
 		atomic_fetch_add_explicit(&p->drains, 1, memory_order_relaxed);         /* its owner may look for it */
@@ -167,7 +167,7 @@ void wf_arrive_stand(struct wf_trunk *t, struct weft_port *p, struct wf_incoming
 	wf_remote_hold(&t->remote, &s->held);
 	s->holds = true;
 	wf_unlock(&t->lock);
-	wf_drain_locked(p, &work);
+	wf_drain_claimed_locked(p, &work);
 	wf_arrive_locked(p, in, &work);
 	wf_port_leave(p);
 	wf_work_do(p, &work);

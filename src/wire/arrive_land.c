@@ -71,7 +71,7 @@ static bool body_claimed(struct landing *x)
 
 	if (!p)
 		return false;
-	wf_drain_locked(p, &work);
+	wf_drain_claimed_locked(p, &work);
 	if (wf_arrive_facts(p, x->trunk->process, &x->msg, &in)) {
 		in.kind = WF_POOLED;
 		x->into = wf_claim_want_locked(p, &in);
