@@ -236,10 +236,13 @@ static struct wf_lane *holder(struct wf_remote *r, const struct wf_landing *l, u
 
 struct wf_landing *wf_landing_claim(struct wf_remote *r, struct wf_lane *lane, struct wf_landing *l, uint64_t from, uint64_t to)
 {
-	struct wf_lane *o = touches(l, from, to) ? NULL : holder(r, l, from, to);
+	struct wf_lane *o;
 
+	if (touches(l, from, to))
+		return NULL;
+	o = holder(r, l, from, to);
 	if (!o)
-		return touches(l, from, to) ? NULL : l;
+		return l;
 	if (r->now - o->heard < SILENT || from != o->body.from || to != o->body.from + o->body_len) {
 		o->body.doubled = true;
 		return NULL;

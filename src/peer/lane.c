@@ -295,7 +295,7 @@ static void watch(struct wf_remote *r, struct wf_lane *lane)
 
 /* ---- what there should be ---- */
 
-/* Is what belongs to slot @i better sent elsewhere for now? */
+/* Is what belongs to slot @i better sent elsewhere meanwhile? */
 static bool in_doubt(const struct wf_remote *r, uint32_t i)
 {
 	const struct wf_lane_slot *s = &r->slots[i];

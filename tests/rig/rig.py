@@ -76,6 +76,10 @@ def cable(i, network=0):
     return f"v{i}" if network == 0 else f"v{i}n{network}"
 
 
+def link(i, state, network=0):
+    ip("link", "set", cable(i, network), state, of=MARK + "b")
+
+
 def hardware(i):
     return f"02:77:00:00:{i // 256:02x}:{i % 256:02x}"
 
@@ -207,9 +211,13 @@ class Shaped:
         self.places = [(MARK + "b", cable(i, network)) for i in hosts] + [(host(i), f"eth{network}") for i in hosts if out]
         self.rate = rate
 
-    def __enter__(self):
+    def change(self, rate):
         for name, device in self.places:
-            tc(name, "qdisc", "replace", "dev", device, "root", "tbf", "rate", self.rate, "burst", "256kb", "limit", "1mb")
+            tc(name, "qdisc", "replace", "dev", device, "root", "tbf", "rate", rate, "burst", "256kb", "limit", "1mb")
+
+    def __enter__(self):
+        self.change(self.rate)
+        return self
 
     def __exit__(self, *_):
         for name, device in self.places:
